@@ -1,0 +1,1 @@
+"""The parts that the floor and front_choice.py are put together from: server stacks and upstream clients."""

@@ -1,0 +1,1 @@
+"""Parts that all benchmarks share: processes, load, medians, text."""

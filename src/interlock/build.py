@@ -1,0 +1,21 @@
+"""Which Interlock this is: the version and a hash of the installed files, so that two builds of one version differ."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from interlock import __version__
+
+
+@cache
+def build() -> str:
+    """`vX.Y.Z+HASH`, twelve hex digits over the names and contents of the package's files."""
+    root = Path(__file__).resolve().parent
+    digest = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        digest.update(str(file.relative_to(root)).encode())
+        digest.update(b"\0")
+        digest.update(file.read_bytes())
+    return f"v{__version__}+{digest.hexdigest()[:12]}"

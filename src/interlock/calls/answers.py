@@ -1,0 +1,45 @@
+"""Faults as answers: a tool result with `isError` for an admitted `tools/call`, else a JSON-RPC error (DESIGN.md, Verdicts)."""
+
+from __future__ import annotations
+
+from interlock.model.fault import Fault
+from interlock.wire import messages
+from interlock.wire.codes import code_of
+from interlock.wire.eras import Era
+
+
+def facts(fault: Fault, build: str) -> dict[str, object]:
+    """The machine-readable part, the same in both forms: what failed, where, what may have happened, what to do."""
+    data: dict[str, object] = {
+        "interlock": build,
+        "error": fault.slug,
+        "server": fault.server,
+        "stage": fault.stage.value,
+        "verdict": fault.verdict.value,
+        "retry": fault.retry,
+    }
+    if fault.wait_seconds is not None:
+        data["wait_seconds"] = fault.wait_seconds
+    if fault.authorize_url is not None:
+        data["authorize_url"] = fault.authorize_url
+    if fault.approval_id is not None:
+        data["approval_id"] = fault.approval_id
+    return data
+
+
+def error_body(fault: Fault, build: str, code: int | None = None) -> bytes:
+    """A JSON-RPC error object."""
+    return messages.error_body(code_of(fault.slug) if code is None else code, fault.message, facts(fault, build))
+
+
+def tool_result(fault: Fault, build: str, era: Era) -> bytes:
+    """A `tools/call` result: the text is for the model, `_meta` for programs."""
+    text = f"Interlock: {fault.verdict.value}: {fault.message}"
+    result: dict[str, object] = {
+        "content": [{"type": "text", "text": text}],
+        "isError": True,
+        "_meta": facts(fault, build),
+    }
+    if era is Era.MODERN:
+        result["resultType"] = "complete"
+    return messages.encode(result)

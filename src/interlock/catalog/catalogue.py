@@ -1,0 +1,254 @@
+"""Snapshots of all servers, kept fresh: listed when first needed, remembered across runs, renewed when something changed.
+
+A bad server costs a list at most a short wait, once; the others are never held up, and it is tried again in the background.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from interlock.catalog.listing import list_server
+from interlock.catalog.snapshot import KINDS, Kind, Snapshot, keep, recall
+from interlock.manifest.config import HttpTransport
+from interlock.model.fault import Fault
+from interlock.upstream.contract import Caller, ListKind
+from interlock.upstream.server import SHARED, Server
+from interlock.wire import messages
+
+COLD_WAIT: Final = 5.0
+"""Seconds that a list waits for a server that has not been heard of, counted from when it was first asked."""
+STALE_WAIT: Final = 1.0
+"""Seconds that a list waits for a server whose last list is known."""
+COALESCE: Final = 0.05
+MAX_RETRY: Final = 60.0
+
+Remember = Callable[[str, str, bytes], None]
+Recall = Callable[[str, str], bytes | None]
+Changed = Callable[[str, str, frozenset[Kind], frozenset[Kind]], None]
+
+
+class Catalogue:
+    """`changed(server, binding, told, found)` is called when clients should list again: `told` are the kinds that the server
+    itself reported, `found` those whose new list differs from what was known."""
+
+    def __init__(
+        self, servers: Mapping[str, Server], *, remember: Remember, recall_bytes: Recall, changed: Changed
+    ) -> None:
+        self.servers = servers
+        self.generation = 0
+        """Grows whenever any snapshot changes; views built under an older one are rebuilt."""
+        self._snapshots: dict[tuple[str, str], Snapshot] = {}
+        self._remembered: dict[tuple[str, str], Snapshot | None] = {}
+        self._stale: set[tuple[str, str]] = set()
+        self._tasks: dict[tuple[str, str], tuple[asyncio.Task[None], float]] = {}
+        self._failures: dict[tuple[str, str], int] = {}
+        self._retries: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._pending: dict[tuple[str, str], set[Kind]] = {}
+        self._callers: dict[tuple[str, str], Caller] = {}
+        self._remember = remember
+        self._recall = recall_bytes
+        self._changed = changed
+        self._closed = False
+
+    def enabled(self) -> Iterable[Server]:
+        return (server for server in self.servers.values() if server.config.enabled and server.config.blocked is None)
+
+    def snapshot(self, server: Server, caller: Caller) -> Snapshot | None:
+        """What this caller's session of the server offers; what was last known of it where there is no session yet."""
+        found = self._snapshots.get((server.key, server.binding_for(caller)))
+        if found is None and server.era is None:
+            found = self._snapshots.get((server.key, SHARED))
+        return found or self._last_known(server, caller)
+
+    def snapshots(self, caller: Caller) -> list[Snapshot]:
+        return [found for server in self.enabled() if (found := self.snapshot(server, caller)) is not None]
+
+    def _last_known(self, server: Server, caller: Caller) -> Snapshot | None:
+        key = (server.key, caller.principal)
+        if key not in self._remembered:
+            payload = self._recall(server.key, caller.principal)
+            over_http = isinstance(server.config.transport, HttpTransport)
+            found = recall(server.key, payload, over_http=over_http) if payload is not None else None
+            if found is not None and server.era is None and server.config.era == "auto":
+                server.era = found.era
+            self._remembered[key] = found
+        return self._remembered[key]
+
+    # -- waiting -----------------------------------------------------------------------------------------------------
+
+    async def settle(self, caller: Caller, only: Iterable[str] | None = None) -> bool:
+        """Give servers their chance to be listed before a list or a look-up is answered.
+
+        Returns False while a server is missing that may still come.
+        """
+        names = None if only is None else set(only)
+        # Two rounds: with the era unknown, the first probe serves one client, and the others then ask for themselves.
+        for _ in range(2):
+            waits: list[tuple[asyncio.Task[None], float]] = []
+            for server in self.enabled():
+                if names is not None and server.key not in names:
+                    continue
+                wait = self._nudge(server, caller, forced=names is not None)
+                if wait is not None:
+                    waits.append(wait)
+            if not waits:
+                break
+            now = time.monotonic()
+            await asyncio.gather(*(_within(task, until - now) for task, until in waits))
+        return all(self.snapshot(server, caller) is not None for server in self.enabled())
+
+    def _nudge(self, server: Server, caller: Caller, forced: bool) -> tuple[asyncio.Task[None], float] | None:
+        """Start what has to be started; say what is worth waiting for, and until when."""
+        key = (server.key, server.binding_for(caller))
+        snapshot = self.snapshot(server, caller)
+        running = self._tasks.get(key)
+        if snapshot is None:
+            if running is None:
+                if self._failures.get(key) and not forced:
+                    return None  # it failed; the retry timer tries again without holding anybody up
+                running = self._start(server, caller)
+            return running[0], running[1] + COLD_WAIT
+        if snapshot.remembered:
+            if running is None and server.config.start != "on-call" and not self._failures.get(key):
+                self._start(server, caller)
+            return None
+        if key in self._stale or not self._fresh(server, snapshot, key):
+            if running is None:
+                running = self._start(server, caller)
+            return running[0], running[1] + STALE_WAIT
+        return None
+
+    def _fresh(self, server: Server, snapshot: Snapshot, key: tuple[str, str]) -> bool:
+        """True while the server itself says that nothing has to be asked again."""
+        session = server.sessions.get(key[1])
+        if session is None or session.closed:
+            return True  # idle or restarting: what is known stands until it is needed
+        kinds = [kind for kind in ("tools", "prompts", "resources") if kind in snapshot.capabilities]
+        if all(_list_changed(snapshot, kind) for kind in kinds):
+            return True
+        age = (time.monotonic() - snapshot.at) * 1000
+        return all(snapshot.listings[kind].ttl_ms > age for kind in KINDS if snapshot.listings[kind].entries)
+
+    # -- listing -----------------------------------------------------------------------------------------------------
+
+    def _start(self, server: Server, caller: Caller) -> tuple[asyncio.Task[None], float]:
+        key = (server.key, server.binding_for(caller))
+        retry = self._retries.pop(key, None)
+        if retry is not None:
+            retry.cancel()
+        task = asyncio.get_running_loop().create_task(self._list(server, caller, key))
+        started = self._tasks[key] = (task, time.monotonic())
+        return started
+
+    async def _list(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
+        self._stale.discard(key)
+        try:
+            snapshot, pages, binding = await list_server(server, caller)
+        except Fault:
+            self._failed(server, caller, key)
+            return
+        except Exception:
+            # One bad server must not take a list down with it, whatever it found to send.
+            self._failed(server, caller, key)
+            raise
+        finally:
+            self._tasks.pop(key, None)
+        self._failures.pop(key, None)
+        place = (server.key, binding)
+        before = self._snapshots.get(place) or self._remembered.get((server.key, caller.principal))
+        self._snapshots[place] = snapshot
+        self._callers[place] = caller
+        self.generation += 1
+        told = self._pending.pop(place, set())
+        found: set[Kind] = set()
+        if before is None or before.digest != snapshot.digest:
+            found = {kind for kind in KINDS if _differs(before, snapshot, kind)}
+            shared = all(listing.public for listing in snapshot.listings.values() if listing.entries)
+            self._remember(server.key, "" if shared else caller.principal, keep(snapshot, pages))
+            self._remembered[(server.key, caller.principal)] = None
+        if (told or found) and not self._closed:
+            self._changed(server.key, binding, frozenset(told), frozenset(found))
+
+    def _failed(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
+        count = self._failures[key] = self._failures.get(key, 0) + 1
+        if self._closed or key in self._retries:
+            return
+        delay = min(2.0 ** min(count, 6), MAX_RETRY)
+        self._retries[key] = asyncio.get_running_loop().call_later(delay, self._retry, server, caller, key)
+
+    def _retry(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
+        self._retries.pop(key, None)
+        if not self._closed and key not in self._tasks:
+            self._start(server, caller)
+
+    # -- changes -----------------------------------------------------------------------------------------------------
+
+    def invalidate(self, server: str, binding: str, kind: ListKind) -> None:
+        """The server says that a list changed: list again, after a moment in which more may come, then tell clients."""
+        place = (server, binding)
+        caller = self._callers.get(place)
+        if caller is None or self._closed:
+            return
+        kinds: set[Kind] = {"resources", "templates"} if kind == "resources" else {kind}
+        first = place not in self._pending
+        self._pending.setdefault(place, set()).update(kinds)
+        self._stale.add(place)
+        if first:
+            asyncio.get_running_loop().call_later(COALESCE, self._relist, place, caller)
+
+    def _relist(self, place: tuple[str, str], caller: Caller) -> None:
+        server = self.servers.get(place[0])
+        if server is None or self._closed:
+            return
+        running = self._tasks.get(place)
+        if running is None:
+            self._start(server, caller)
+        else:  # what is being listed may be older than the change
+            running[0].add_done_callback(lambda _: self._relist(place, caller) if place in self._pending else None)
+
+    def session_started(self, server: str, binding: str) -> None:
+        """A session came back: what it offers may differ from before."""
+        place = (server, binding)
+        if place in self._snapshots and place not in self._tasks:
+            caller = self._callers[place]
+            self._stale.add(place)
+            self._start(self.servers[server], caller)
+
+    def forget(self, client: str) -> None:
+        """The client is gone: so are the snapshots of its own sessions."""
+        for place in [each for each, caller in self._callers.items() if caller.client == client and each[1] != SHARED]:
+            self._snapshots.pop(place, None)
+            self._callers.pop(place, None)
+            self._stale.discard(place)
+            self._pending.pop(place, None)
+        for key in [each for each in self._retries if each[1].startswith(f"{client}#")]:
+            self._retries.pop(key).cancel()
+
+    def close(self) -> None:
+        self._closed = True
+        for timer in self._retries.values():
+            timer.cancel()
+        for task, _ in list(self._tasks.values()):
+            task.cancel()
+
+
+async def _within(task: asyncio.Task[None], seconds: float) -> None:
+    """Wait for a listing, but not for ever and never as its owner."""
+    if seconds > 0 and not task.done():
+        await asyncio.wait([task], timeout=seconds)
+
+
+def _list_changed(snapshot: Snapshot, kind: str) -> bool:
+    members = messages.try_map(snapshot.capabilities.get(kind))
+    return members is not None and messages.try_json(members.get("listChanged")) is True
+
+
+def _differs(before: Snapshot | None, after: Snapshot, kind: Kind) -> bool:
+    new = after.listings[kind].entries
+    if before is None:
+        return bool(new)
+    old = before.listings[kind].entries
+    return [entry.raw for entry in old.values()] != [entry.raw for entry in new.values()]

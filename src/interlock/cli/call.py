@@ -1,0 +1,144 @@
+"""`interlock call SERVER/TOOL '{"json":"args"}'`: one call through all the gates, from the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlock.cli.common import home_from
+from interlock.cli.exit_codes import CONFIGURATION, DENIED, NEEDS_APPROVAL, OF_VERDICT, OK, TOOL_ERROR, USAGE
+from interlock.cli.output import complain, console, print_json
+from interlock.cli.starting import load, report_problems, run_loop
+
+if TYPE_CHECKING:
+    from interlock.cli.inside import Approve
+    from interlock.manifest.loading import Loaded
+    from interlock.model.decision import Decision
+    from interlock.wire.messages import Raw, RawMap
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("call", help="call one tool", description=__doc__)
+    parser.add_argument("tool", metavar="SERVER/TOOL", help="the tool's canonical name, as `interlock tools` shows it")
+    parser.add_argument("arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object; `-` reads standard input")
+    parser.add_argument("--trace", action="store_true", help="show the route that the call took")
+    parser.add_argument("--yes", action="store_true", help="approve where the manifest says prompt or writes, never always")
+    parser.add_argument("--host", default=None, metavar="NAME", help="call as this AI host would")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from interlock.model.names import CanonicalName
+
+    try:
+        name = CanonicalName.parse(args.tool)
+        text = sys.stdin.read() if args.arguments == "-" else args.arguments
+        arguments = json.loads(text)
+        if not isinstance(arguments, dict):
+            raise ValueError("the arguments must be a JSON object, such as '{\"query\": \"x\"}'")
+    except ValueError as error:
+        complain(f"usage: {error}")
+        return USAGE
+    loaded = load(args)
+    failed = report_problems(loaded)
+    if name.server not in loaded.gateway.servers:
+        known = ", ".join(loaded.gateway.servers) or "none"
+        complain(f"no server is called {name.server!r} here; there are: {known}")
+        return CONFIGURATION if failed else DENIED
+    return run_loop(_call(args, loaded, home_from(args), str(name), text.encode()))
+
+
+async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, name: str, arguments: bytes) -> int:
+    import contextlib
+
+    from interlock.catalog.naming import exposed_name, profile_for
+    from interlock.cli.inside import Inside
+    from interlock.journal.trace import render, to_json
+    from interlock.model.names import CanonicalName
+    from interlock.wire import messages
+    from interlock.wire.messages import Raw, WireError
+
+    async with Inside(loaded.gateway, home, args.host) as inside:
+        pipeline = inside.runtime.pipeline
+        canonical = CanonicalName.parse(name)
+        verbatim = pipeline.verbatim == canonical.server
+        exposed = canonical.item if verbatim else exposed_name(canonical, profile_for(args.host))
+        inside.client.approve = _approver(args)
+        with contextlib.ExitStack() as stack:
+            status = None
+            if not args.json and sys.stderr.isatty() and not sys.stdin.isatty():
+                status = stack.enter_context(console(stderr=True).status(f"calling {name}"))
+
+            def heard(method: str, params: RawMap) -> None:
+                if method == "notifications/progress" and status is not None:
+                    status.update(f"{name}: {messages.try_str(params.get('message')) or 'working'}")
+                elif method == "notifications/message":
+                    complain(f"[{canonical.server}] {messages.try_json(params.get('data'))}")
+
+            exchange = inside.exchange("tools/call", {"name": messages.raw(exposed), "arguments": Raw(arguments)}, heard)
+            try:
+                body, is_error = await pipeline.call(exchange)
+            except WireError as error:
+                body, is_error = messages.error_body(error.code, error.message), True
+        traces = pipeline.journal.recent(1)
+        trace = traces[0] if traces else None
+        code = _exit_code(body, is_error, denied=trace is not None and trace.slug == "unknown-name")
+        if args.json:
+            shown: dict[str, object] = {"error" if is_error else "result": json.loads(body)}
+            if args.trace and trace is not None:
+                shown["trace"] = to_json(trace)
+            print_json(shown)
+        else:
+            _show(body, is_error)
+            if args.trace and trace is not None:
+                sys.stderr.write("\n" + render(trace) + "\n")
+            elif code not in (OK, TOOL_ERROR) and trace is not None:
+                complain(f"the route it took: interlock trace {trace.id}")
+        return code
+
+
+def _approver(args: argparse.Namespace) -> Approve:
+    async def approve(name: str, decision: Decision, arguments: Raw | None) -> bool:
+        import asyncio
+
+        if args.yes and not decision.always:
+            return True
+        if not sys.stdin.isatty() or not sys.stderr.isatty():
+            return False
+        sys.stderr.write(f"{name} with {bytes(arguments or b'{}').decode('utf-8', 'replace')}\n({decision.reason})\n")
+        answer = await asyncio.to_thread(input, "Call it? [y/N] ")
+        return answer.strip().lower() in ("y", "yes")
+
+    return approve
+
+
+def _exit_code(body: bytes, is_error: bool, denied: bool) -> int:
+    value = json.loads(body)
+    facts = value.get("data" if is_error else "_meta")
+    if isinstance(facts, dict) and "interlock" in facts and "verdict" in facts:
+        if facts.get("error") == "needs-approval":
+            return NEEDS_APPROVAL
+        if denied or facts.get("error") in ("unknown-name", "declined", "server-disabled"):
+            return DENIED
+        return OF_VERDICT.get(str(facts["verdict"]), TOOL_ERROR)
+    if is_error or value.get("isError") is True:
+        return TOOL_ERROR
+    return OK
+
+
+def _show(body: bytes, is_error: bool) -> None:
+    value = json.loads(body)
+    if is_error:
+        complain(f"error {value.get('code')}: {value.get('message')}")
+        return
+    stream = sys.stderr if value.get("isError") is True else sys.stdout
+    for item in value.get("content") or []:
+        if isinstance(item, dict) and item.get("type") == "text":
+            stream.write(f"{item.get('text', '')}\n")
+        else:
+            stream.write(json.dumps(item, ensure_ascii=False) + "\n")
+    if not value.get("content") and "structuredContent" in value:
+        stream.write(json.dumps(value["structuredContent"], ensure_ascii=False, indent=2) + "\n")

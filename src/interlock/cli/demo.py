@@ -1,0 +1,163 @@
+"""`interlock demo`: the gateway on five example servers, one of them dead, seen from outside as a host sees it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlock.cli.exit_codes import OK, TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from interlock.lab.demo.client import JsonObject, LegacyClient, ModernClient
+    from interlock.lab.demo.gateway import Interlock
+
+RECORD_SECONDS = 10.0
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "demo", help="run the demonstration on real servers",
+        description="Start the gateway on five example servers, one of them dead on purpose; list their tools, call "
+        "some through both protocol eras, and show the route of an allowed, a denied and a failed call.",
+    )  # fmt: skip
+    parser.add_argument("--serve", action="store_true", help="stay up afterwards, and say how to connect a host")
+    parser.add_argument("--port", type=int, default=0, help="port to serve on (default: a free one)")
+    parser.add_argument(
+        "--home", type=Path, default=None, metavar="DIR", help="where to keep state (default: a folder that is removed)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import tempfile
+
+    from interlock.cli.output import console
+    from interlock.lab.demo.gateway import DemoError, Interlock
+
+    screen = console()
+    with tempfile.TemporaryDirectory(prefix="interlock-demo-") as folder:
+        interlock = Interlock((args.home or Path(folder) / "home").absolute())
+        try:
+            _show(interlock, Path(folder), args, screen)
+        except DemoError as error:
+            print(f"interlock demo: {error}", file=sys.stderr)
+            return TOOL_ERROR
+        except KeyboardInterrupt:
+            screen.print()
+    return OK
+
+
+def _show(interlock: Interlock, folder: Path, args: argparse.Namespace, screen: Console) -> None:
+    from interlock.lab.demo.client import LegacyClient, ModernClient
+    from interlock.lab.demo.gateway import MANIFEST, make_repository
+
+    screen.print(f"The manifest: {MANIFEST}", markup=False, soft_wrap=True)
+    credential = interlock.run("credential", "demo").strip()
+    with interlock.serving(args.port) as (url, process):
+        screen.print(f"The gateway: {url}\n", markup=False)
+        _title(screen, "What the servers offer (interlock tools)")
+        sys.stdout.flush()
+        screen.print(interlock.run("tools", "--host", "demo").rstrip() + "\n", markup=False, soft_wrap=True)
+        exposed = {str(tool["canonical"]): str(tool["exposed"]) for tool in interlock.read("tools", "--host", "demo")}
+        legacy, modern = LegacyClient(url, credential), ModernClient(url, credential)
+        _title(screen, "Calls through both protocol eras")
+        _call_all(screen, legacy, modern, exposed, make_repository(folder / "repository"))
+        _title(screen, "A call that the manifest denies, and one whose server dies on the way")
+        denied = exposed["issues/close"].replace("close", "delete")
+        _call(screen, modern, denied, {"number": 7}, "issues/delete")
+        _call(screen, legacy, exposed["notes/crash"], {}, "notes/crash")
+        _show_routes(screen, interlock)
+        if args.serve:
+            _invite(screen, interlock, url)
+            process.wait()
+
+
+def _call_all(
+    screen: Console, legacy: LegacyClient, modern: ModernClient, exposed: Mapping[str, str], repository: Path | None
+) -> None:
+    _call(screen, legacy, exposed["issues/search"], {"query": "search"}, "issues/search")
+    _call(screen, modern, exposed["notes/search"], {"query": "signal"}, "notes/search")
+    _call(screen, legacy, exposed["time/get_current_time"], {"timezone": "Europe/Berlin"}, "time/get_current_time")
+    if repository is None:
+        screen.print("  (no git on this machine, so no call to the git server)\n")
+    else:
+        _call(screen, modern, exposed["git/git_log"], {"repo_path": str(repository)}, "git/git_log")
+
+
+def _call(
+    screen: Console, client: LegacyClient | ModernClient, tool: str, arguments: JsonObject, canonical: str
+) -> None:
+    from rich.markup import escape
+
+    screen.print(f"[bold]{escape(canonical)}[/] as [cyan]{escape(tool)}[/], asked by a {client.version} client")
+    for line in _answer(client.call(tool, arguments)).splitlines():
+        screen.print(f"  {line}", markup=False)
+    screen.print()
+
+
+def _answer(message: JsonObject) -> str:
+    """The text of an answer, or the error with what Interlock says of the call's outcome."""
+    error, result = message.get("error"), message.get("result")
+    if isinstance(error, dict):
+        return f"error {error.get('code')}: {error.get('message')}\n{json.dumps(error.get('data'))}"
+    content = result.get("content") if isinstance(result, dict) else None
+    texts = [
+        str(block.get("text")) for block in content or [] if isinstance(block, dict) and block.get("type") == "text"
+    ]
+    return "\n".join(texts) or json.dumps(message)
+
+
+def _show_routes(screen: Console, interlock: Interlock) -> None:
+    """The records are written a moment after the answers: ask until they are there."""
+    from interlock.lab.demo.gateway import DemoError
+
+    wanted = {
+        "allowed": ("notes/search", "ok"),
+        "denied": ("issues/delete", "denied"),
+        "failed": ("notes/crash", "outcome_unknown"),
+    }
+    end = time.monotonic() + RECORD_SECONDS
+    while True:
+        records = interlock.read("trace", "--last", "50")
+        ids = {(str(record["name"]), str(record["status"])): str(record["id"]) for record in records}
+        if all(call in ids for call in wanted.values()):
+            break
+        if time.monotonic() > end:
+            raise DemoError(f"the calls are not on record as they should be: {sorted(ids)}")
+        time.sleep(0.1)
+    for word, call in wanted.items():
+        _title(screen, f"The route of the {word} call (interlock trace)")
+        screen.print(interlock.run("trace", ids[call]).rstrip() + "\n", markup=False, soft_wrap=True)
+
+
+def _invite(screen: Console, interlock: Interlock, url: str) -> None:
+    import shlex
+
+    from interlock.lab.demo.gateway import MANIFEST
+
+    home, manifest = shlex.quote(str(interlock.home)), shlex.quote(str(MANIFEST))
+    program = shlex.quote(str(Path(sys.executable).with_name("interlock")))
+    _title(screen, "Connect a host")
+    for line in (
+        "Over HTTP, with a credential that the host reads from its environment:",
+        f'  export INTERLOCK_TOKEN="$({program} credential claude-code --home {home})"',
+        f"  claude mcp add --transport http interlock {url} --header 'Authorization: Bearer ${{INTERLOCK_TOKEN}}'",
+        "",
+        "Or over stdio, with this command in the host's configuration:",
+        f"  {program} connect --host claude-code --home {home} --manifest {manifest}",
+        "",
+        "Ctrl-C ends the demonstration.",
+    ):
+        screen.print(line, markup=False, soft_wrap=True)
+
+
+def _title(screen: Console, text: str) -> None:
+    screen.rule(f"[bold]{text}[/]", align="left")

@@ -1,0 +1,72 @@
+"""The `interlock` command: parses what was typed and hands over. Each command's module is imported only when it is used."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from interlock.cli.common import add_common
+from interlock.cli.exit_codes import USAGE
+
+COMMANDS: Final[dict[str, str]] = {
+    "up": "serve all servers behind one HTTP endpoint",
+    "connect": "serve all servers over stdio, for a host that starts a command",
+    "check": "say what the manifests declare, and what is wrong with them",
+    "schema": "print the manifest's JSON Schema, for editors",
+    "trust": "show what a manifest would run, and let it",
+    "tools": "list all tools with their names and context cost",
+    "call": "call one tool",
+    "trace": "show the route that calls took",
+    "credential": "print or revoke the credential of a host",
+    "demo": "run the demonstration on real servers",
+}
+
+
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line; `only` adds just one command's flags, which keeps start-up light."""
+    root = argparse.ArgumentParser(
+        prog="interlock",
+        description="One place between AI coding hosts and the MCP servers they use.",
+        epilog="Each command has its own --help. Exit codes: docs/exit-codes.md.",
+    )
+    root.add_argument("--version", action="store_true", help="print the version and a hash of the installed files")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, text in COMMANDS.items():
+        if only is None or only == name:
+            importlib.import_module(f"interlock.cli.{name}").add(commands)
+            add_common(commands.choices[name])
+        else:
+            commands.add_parser(name, help=text)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["--version"]:
+        from interlock.build import build
+
+        print(build())
+        return 0
+    named = arguments[0] if arguments and arguments[0] in COMMANDS else None
+    root = parser(named if named is not None else "check")
+    args = root.parse_args(arguments)
+    if args.command is None:
+        root.print_help()
+        return USAGE
+    try:
+        code: int = args.run(args)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`interlock tools | head`): not a fault worth a traceback.
+        sys.stderr.close()
+        return 0
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

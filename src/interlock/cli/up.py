@@ -1,0 +1,126 @@
+"""`interlock up`: all servers behind one Streamable HTTP endpoint."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlock.cli.common import home_from
+from interlock.cli.exit_codes import CONFIGURATION, OK, USAGE
+from interlock.cli.output import complain
+from interlock.cli.starting import announce, load, report_problems, run_loop
+
+if TYPE_CHECKING:
+    from interlock.manifest.loading import Loaded
+
+DEFAULT_PORT = 7420
+DRAIN_SECONDS = 10.0
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("up", help="serve all servers behind one HTTP endpoint", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port; 0 takes a free one (default: {DEFAULT_PORT})")
+    parser.add_argument(
+        "--allow-name", action="append", default=[], metavar="NAME",
+        help="another host name that clients may use in Host and Origin; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-credential", action="store_true", help="serve anybody on this machine: for test suites, on loopback only"
+    )
+    parser.add_argument("--no-socket", action="store_true", help="do not offer this instance to `interlock connect`")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    loopback = args.host in ("127.0.0.1", "::1", "localhost")
+    if args.no_credential and not loopback:
+        complain("--no-credential works on loopback only: take it away, or listen on 127.0.0.1")
+        return USAGE
+    loaded = load(args)
+    if report_problems(loaded) and not loaded.gateway.servers:
+        return CONFIGURATION
+    announce(loaded)
+    return run_loop(_serve(args, loaded, home_from(args)))
+
+
+async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
+    import asyncio
+
+    from interlock.serve.credentials import CredentialError, Credentials
+    from interlock.serve.endpoint import Endpoint
+    from interlock.serve.http1 import HttpServer
+    from interlock.serve.runtime import Runtime
+
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for name in ("SIGINT", "SIGTERM"):
+        if sys.platform != "win32":
+            loop.add_signal_handler(getattr(signal, name), stop.set)
+    credentials = None
+    if not args.no_credential:
+        try:
+            credentials = Credentials(home)
+        except CredentialError as error:
+            complain(str(error))
+            return CONFIGURATION
+    runtime = Runtime(loaded.gateway, home)
+
+    def ready() -> tuple[bool, str]:
+        missing = [
+            server.key
+            for server in runtime.servers.values()
+            if server.config.required and server.state not in ("ready", "cold", "starting")
+        ]
+        if runtime.front.draining.is_set():
+            return False, "draining"
+        return (not missing, "ready" if not missing else f"required servers are down: {', '.join(missing)}")
+
+    names = frozenset({"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in args.allow_name)})
+    if args.host not in ("0.0.0.0", "::"):
+        names |= {args.host.lower()}
+    endpoint = Endpoint(
+        runtime.front, authenticate=credentials.principal if credentials is not None else None, names=names, ready=ready
+    )
+    server = HttpServer(endpoint.handle)
+    try:
+        port = await server.start(args.host, args.port)
+    except OSError as error:
+        complain(f"cannot listen on {args.host}:{args.port}: {error.strerror or error}. Choose another --port, or stop what is there.")
+        await runtime.close(0)
+        return CONFIGURATION
+    local = None
+    if not args.no_socket:
+        from interlock.serve.local import LocalServer
+
+        local = LocalServer(runtime, home)
+        await local.start()
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    complain(f"listening on http://{host}:{port}/mcp")
+    if args.no_credential:
+        complain("WARNING: --no-credential: every program on this machine can use every server here")
+    elif credentials is not None and not credentials.names():
+        complain("no host has a credential yet: `interlock credential HOST` makes one")
+    runtime.start_eager()
+    idle = loop.call_later(60.0, lambda: None)
+
+    def sweep() -> None:
+        nonlocal idle
+        endpoint.sessions.close_idle(loop.time())
+        idle = loop.call_later(60.0, sweep)
+
+    sweep()
+    await stop.wait()
+    complain("stopping: finishing the calls that are under way")
+    idle.cancel()
+    server.stop_listening()
+    if local is not None:
+        await local.close()
+    await runtime.front.drain(DRAIN_SECONDS)
+    await server.close(1.0)
+    endpoint.sessions.close_all()
+    await runtime.close(0)
+    return OK

@@ -1,0 +1,288 @@
+"""The transports of one entry: the one for this platform, its paths, and the secrets that may not stand there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from interlock.manifest import secrets
+from interlock.manifest.config import (
+    EnvValue,
+    HeaderValue,
+    HttpTransport,
+    Scope,
+    StdioTransport,
+    Transport,
+)
+from interlock.manifest.launch import resolve, search_folders
+from interlock.manifest.nodes import Scalar
+from interlock.manifest.problems import Report
+from interlock.manifest.showing import joined, shown
+from interlock.manifest.view import View
+
+_OUR_HEADERS = frozenset(
+    (
+        "host",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "connection",
+        "accept",
+        "accept-encoding",
+        "te",
+        "upgrade",
+        "trailer",
+        "keep-alive",
+        "expect",
+        "last-event-id",
+    )
+)
+_LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
+_NO_LITERAL = "a secret must not stand in a manifest; replace it, it may have been seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What reading an entry needs to know besides its text."""
+
+    file: Path
+    scope: Scope
+    platform: str
+    """windows, linux or macos."""
+    environ: Mapping[str, str]
+
+
+def transport_of(transports: View, context: Context, report: Report) -> tuple[Transport | None, list[str]]:
+    """Every declared transport is checked; the preferred one that this platform can use is chosen."""
+    built: dict[str, Transport | None] = {}
+    if transports.has("http"):
+        built["http"] = _remote("http", transports.inner("http"), report)
+    if transports.has("sse"):
+        built["sse"] = _remote("sse", transports.inner("sse"), report)
+    if transports.has("stdio"):
+        built["stdio"] = _stdio(transports.inner("stdio"), context, report)
+    preferred = {"streamable-http": "http"}.get(transports.text("preferred") or "", transports.text("preferred"))
+    order = sorted(built, key=lambda name: name != preferred)
+    if not order:
+        return None, []
+    usable = [name for name in order if not (isinstance(chosen := built[name], StdioTransport) and not chosen.command)]
+    if not usable:
+        what = f"There is no command for {context.platform}, so this server cannot run here."
+        at = transports.inner("stdio").at("commandByPlatform")
+        report.add(
+            "no-command", what, write=f"{context.platform}: [program, argument]",
+            field="transports.stdio.commandByPlatform", at=at, severity="warning",
+        )  # fmt: skip
+        return built[order[0]], [f"no command for {context.platform} ({context.file}:{at[0]})"]
+    if usable[0] != order[0]:
+        what = f"`{order[0]}` has no command for {context.platform}, so `{usable[0]}` is used."
+        report.add("other-transport", what, field="transports", at=transports.at(order[0]), severity="note")
+    return built[usable[0]], []
+
+
+def _remote(kind: str, view: View, report: Report) -> HttpTransport | None:
+    path = f"transports.{kind}"
+    before = report.errors
+    endpoint = view.text("endpoint")
+    if endpoint is not None:
+        _check_endpoint(endpoint, view.at("endpoint"), f"{path}.endpoint", report)
+    headers = tuple(_headers(view.inner("headers"), f"{path}.headers", report))
+    if report.errors > before:
+        return None
+    auth = view.text("auth")
+    return HttpTransport(
+        kind="sse" if kind == "sse" else "http",
+        endpoint=endpoint,
+        endpoint_env=view.text("endpointEnv"),
+        headers=headers,
+        auth=None if auth == "none" else auth,
+        scopes=tuple(scope for scope, _at in view.texts("scopes") or ()),
+    )
+
+
+def _check_endpoint(endpoint: str, at: tuple[int, int], path: str, report: Report) -> None:
+    if secrets.placeholder(endpoint):
+        what = "Variables are not filled in here."
+        report.add(
+            "placeholder", what, write="endpointEnv: NAME, with the whole URL in that variable", field=path, at=at
+        )
+        return
+    reason = secrets.url(endpoint)
+    if reason:
+        what = f"This URL is refused because {reason}: {_NO_LITERAL}."
+        report.add(
+            "literal-secret", what, write="endpointEnv: NAME, or the secret as a header with fromEnv", field=path, at=at
+        )
+        return
+    try:
+        parts = urlsplit(endpoint)
+        host, _port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host:
+        report.add(
+            "wrong-form",
+            "This is not a URL with a host and a valid port.",
+            write="endpoint: https://mcp.example.com/mcp",
+            field=path,
+            at=at,
+        )
+    elif parts.scheme == "http" and host not in _LOOPBACK:
+        what = "Plain http:// to another machine: whoever is on the way can read and change calls."
+        report.add("plain-http", what, write="https://...", field=path, at=at, severity="warning")
+
+
+def _headers(headers: View, path: str, report: Report) -> Iterator[HeaderValue]:
+    seen: dict[str, str] = {}
+    for name, at, _node in headers.names():
+        where = joined(path, name)
+        lower = name.lower()
+        if lower in _OUR_HEADERS or lower.startswith("mcp-"):
+            report.add(
+                "our-header",
+                f"Interlock makes `{name}` itself.",
+                write="the entry without this header",
+                field=where,
+                at=at,
+            )
+            continue
+        if lower in seen:
+            report.add("duplicate-field", f"`{name}` and `{seen[lower]}` are the same header.", field=where, at=at)
+            continue
+        seen[lower] = name
+        source, literal, prefix = _value(headers, name, where, at, report)
+        if literal is not None and (not literal.isascii() or not literal.isprintable() or literal != literal.strip()):
+            report.add("wrong-form", "A header's value is printable ASCII without outer spaces.", field=where, at=at)
+        yield HeaderValue(name, source, literal, prefix)
+
+
+def _value(
+    table: View, name: str, where: str, at: tuple[int, int], report: Report
+) -> tuple[str | None, str | None, str]:
+    """(variable, literal, prefix) of an environment variable or header; secrets are reported."""
+    inner = table.inner(name)
+    source, prefix = inner.text("fromEnv"), inner.text("prefix") or ""
+    literal = inner.literal("literal") if inner.table is not None else table.literal(name)
+    if literal is None:
+        if prefix and secrets.known_format(prefix):
+            report.add(
+                "literal-secret",
+                f"The prefix is refused: {_NO_LITERAL}.",
+                write='prefix: "Bearer "',
+                field=where,
+                at=at,
+            )
+        return source, None, prefix
+    example = f"{name}: {{fromEnv: {_variable(name)}}}"
+    if prefix:
+        report.add("contradiction", "`prefix` goes with `fromEnv`.", write=example, field=where, at=at)
+    if secrets.placeholder(literal):
+        report.add("placeholder", "Variables are not filled in here.", write=example, field=where, at=at)
+        return None, literal, ""
+    allowed = inner.flag("notSecret") and not secrets.known_format(literal)
+    reason = None if allowed else secrets.named_literal(name, literal)
+    if reason:
+        what = f"This literal is refused because {reason}: {_NO_LITERAL}."
+        write = (
+            example
+            if secrets.known_format(literal)
+            else f"{example}; or, where it is public, {name}: {{literal: ..., notSecret: true}}"
+        )
+        report.add("literal-secret", what, write=write, field=where, at=at)
+    return None, literal, ""
+
+
+def _variable(name: str) -> str:
+    return (
+        "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name).upper().strip("_")
+        or "NAME"
+    )
+
+
+def _stdio(view: View, context: Context, report: Report) -> StdioTransport | None:
+    path = "transports.stdio"
+    before = report.errors
+    folder = context.file.parent
+    cwd_text = view.text("cwd")
+    cwd = Path(os.path.normpath(folder / os.path.expanduser(cwd_text))) if cwd_text else folder
+    commands = [("command", view.texts("command"))] if view.has("command") else []
+    by_platform = view.inner("commandByPlatform")
+    commands += [
+        (f"commandByPlatform.{name}", by_platform.texts(name))
+        for name in ("windows", "linux", "macos")
+        if by_platform.has(name)
+    ]
+    for name, words in commands:
+        _check_command(words or (), f"{path}.{name}", report)
+    words = view.texts("command") if view.has("command") else by_platform.texts(context.platform)
+    command = tuple(word for word, _at in words or ())
+    env = tuple(_env(view, path, report))
+    if report.errors > before:
+        return None
+    if not cwd.is_dir():
+        what = f"The directory {cwd} does not exist."
+        report.add("no-directory", what, field=f"{path}.cwd", at=view.at("cwd"), severity="warning")
+    found = resolve(command, cwd, search_folders(env, context.environ))
+    if command and found is None and words:
+        where = "in the place that it names" if os.path.dirname(command[0]) else "on PATH"
+        what = f"There is no program {shown(command[0])} {where}."
+        write = "its full path, or install it"
+        report.add("no-program", what, write=write, field=f"{path}.command", at=words[0][1], severity="warning")
+    return StdioTransport(command if found is None else (found, *command[1:]), cwd, env)
+
+
+def _check_command(words: tuple[tuple[str, tuple[int, int]], ...], path: str, report: Report) -> None:
+    before: str | None = None
+    for index, (word, at) in enumerate(words):
+        where = f"{path}[{index}]"
+        if index == 0 and not word.strip():
+            report.add(
+                "empty", "The program's name must not be empty.", write="[npx, -y, some-mcp-server]", field=where, at=at
+            )
+        elif index == 0 and len(words) == 1 and " " in word and not os.path.exists(word):
+            as_list = ", ".join(word.split())
+            report.add(
+                "one-word-command",
+                "No shell splits this at its spaces.",
+                write=f"[{as_list}]",
+                field=where,
+                at=at,
+                severity="warning",
+            )
+        reason = secrets.argument(before, word)
+        if reason:
+            what = f"This argument is refused because {reason}: {_NO_LITERAL}."
+            report.add(
+                "literal-secret",
+                what,
+                write="env: {NAME: {fromEnv: NAME}}, where the program reads its secret from there",
+                field=where,
+                at=at,
+            )
+        before = word
+
+
+def _env(view: View, path: str, report: Report) -> Iterator[EnvValue]:
+    table = view.inner("env")
+    seen: set[str] = set()
+    for name, at, node in table.names():
+        source, literal, _prefix = _value(table, name, joined(f"{path}.env", name), at, report)
+        if isinstance(node, Scalar) and literal is None:
+            continue
+        seen.add(name)
+        yield EnvValue(name, source, literal)
+    for index, (name, at) in enumerate(view.texts("envNames") or ()):
+        if name in seen:
+            report.add(
+                "duplicate-field",
+                f"`{name}` is declared twice.",
+                write="one of the two",
+                field=f"{path}.envNames[{index}]",
+                at=at,
+            )
+            continue
+        seen.add(name)
+        yield EnvValue(name, source=name)

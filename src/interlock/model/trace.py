@@ -1,0 +1,44 @@
+"""The route of one request through the seven stages: what a person sees with `--trace`, and what audit stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from interlock.model.stage import Stage
+
+
+@dataclass(slots=True)
+class Mark:
+    """One stage's part. `micros` is wall time spent in it; `rule` is `file:line` where a rule decided."""
+
+    stage: Stage
+    decision: str
+    reason: str
+    rule: str | None
+    micros: int
+
+
+@dataclass(slots=True)
+class RouteTrace:
+    """Filled in by the pipeline as the call goes. Holds no argument, result or secret."""
+
+    id: str
+    at_ns: int
+    """Wall clock at arrival, nanoseconds since the epoch."""
+    method: str
+    principal: str
+    client: str
+    host: str | None
+    server: str | None = None
+    name: str | None = None
+    """Canonical name, or None where the request has none."""
+    status: str = "open"
+    """ok, tool_error, error, denied, needs_approval, input_required, cancelled, never_reached, wait, outcome_unknown."""
+    verdict: str | None = None
+    slug: str | None = None
+    era_down: str = ""
+    era_up: str = ""
+    bytes_in: int = 0
+    bytes_out: int = 0
+    micros: int = 0
+    marks: list[Mark] = field(default_factory=list)

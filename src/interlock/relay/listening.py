@@ -1,0 +1,92 @@
+"""Our own `subscriptions/listen` at each modern server, and `resources/subscribe` at legacy ones, kept in step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from interlock.relay.resources import Subscriptions
+from interlock.upstream.handshake import can_subscribe, listens_for
+from interlock.upstream.server import Server
+from interlock.upstream.session import Call, Session
+from interlock.wire import codes, messages, translate
+from interlock.wire.eras import Era
+
+RETRY_SECONDS = 5.0
+
+
+class Listening:
+    """One listen a modern session: list changes, and the resources that somebody wants to hear of."""
+
+    def __init__(self, servers: Mapping[str, Server], subscriptions: Subscriptions) -> None:
+        self._servers = servers
+        self._subscriptions = subscriptions
+        self._open: dict[tuple[str, str], Call] = {}
+
+    def refresh(self, server: str, binding: str) -> None:
+        """Bring the server up to date after a session started or the set of wanted resources changed."""
+        session = self._session(server, binding)
+        if session is None:
+            return
+        if session.era is Era.MODERN:
+            self._listen(session)
+
+    def _session(self, server: str, binding: str) -> Session | None:
+        found = self._servers.get(server)
+        session = found.sessions.get(binding) if found is not None else None
+        return session if session is not None and not session.closed else None
+
+    def _listen(self, session: Session) -> None:
+        place = (session.server, session.binding)
+        wanted: dict[str, object] = dict.fromkeys(listens_for(session), True)
+        uris = list(self._subscriptions.uris(*place))
+        if uris and can_subscribe(session):
+            wanted["resourceSubscriptions"] = uris
+        before = self._open.pop(place, None)
+        if wanted:
+            # The new one is opened before the old one ends, so that nothing is missed in between.
+            call = session.listen(messages.encode(wanted))
+            if call is not None:
+                self._open[place] = call
+                call.future.add_done_callback(lambda done: self._ended(place, session, call, done))
+        if before is not None:
+            session.unlisten(before)
+
+    def _ended(self, place: tuple[str, str], session: Session, call: Call, done: asyncio.Future[object]) -> None:
+        if self._open.get(place) is not call:
+            return
+        del self._open[place]
+        if done.cancelled() or session.closed:
+            return
+        from interlock.upstream.contract import Reply
+
+        reply = done.result() if done.exception() is None else None
+        if isinstance(reply, Reply) and reply.is_error and translate.error_code(reply.body) == codes.METHOD_NOT_FOUND:
+            return  # it has no subscriptions: asking again would not change that
+        asyncio.get_running_loop().call_later(RETRY_SECONDS, self.refresh, *place)
+
+    async def subscribe(self, server: str, binding: str, uri: str, seconds: float) -> None:
+        """The first holder of a resource appeared."""
+        session = self._session(server, binding)
+        if session is None:
+            return
+        if session.era is Era.MODERN:
+            self._listen(session)
+        elif can_subscribe(session):
+            await session.raw_request("resources/subscribe", messages.encode({"uri": uri}), seconds)
+
+    async def unsubscribe(self, server: str, binding: str, uri: str, seconds: float) -> None:
+        session = self._session(server, binding)
+        if session is None:
+            return
+        if session.era is Era.MODERN:
+            self._listen(session)
+        elif can_subscribe(session):
+            await session.raw_request("resources/unsubscribe", messages.encode({"uri": uri}), seconds)
+
+    async def restore(self, server: str, binding: str, seconds: float) -> None:
+        """A legacy session was rebuilt: it has forgotten its subscriptions."""
+        session = self._session(server, binding)
+        if session is not None and session.era is Era.LEGACY and can_subscribe(session):
+            for uri in self._subscriptions.uris(server, binding):
+                await session.raw_request("resources/subscribe", messages.encode({"uri": uri}), seconds)

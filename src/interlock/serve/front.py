@@ -1,0 +1,366 @@
+"""From a client's message to the pipeline and back: the same for stdio and HTTP, for both eras.
+
+`initialize` and `server/discover` are answered here and at once, before any server is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from interlock.calls import answers
+from interlock.catalog.snapshot import Kind
+from interlock.model.fault import Fault
+from interlock.model.stage import Stage
+from interlock.model.verdict import Verdict
+from interlock.pipeline import Pipeline
+from interlock.relay.client import LEVELS, Client
+from interlock.relay.exchange import Channel, Exchange
+from interlock.upstream.contract import Caller
+from interlock.wire import codes, messages, translate
+from interlock.wire.eras import (
+    LEGACY_VERSIONS,
+    MODERN_VERSIONS,
+    SERVER_INFO_KEY,
+    VERSION_KEY,
+    Era,
+    RequestMeta,
+    pick_legacy,
+    take_meta,
+)
+from interlock.wire.headers import NAME_SOURCE, check_standard
+from interlock.wire.messages import EMPTY_OBJECT, Id, Message, Raw, RawMap, WireError
+from interlock.wire.messages import Kind as MessageKind
+
+_LISTS: Final[dict[str, Kind]] = {
+    "tools/list": "tools",
+    "prompts/list": "prompts",
+    "resources/list": "resources",
+    "resources/templates/list": "templates",
+}
+_LEGACY_ONLY: Final = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+_MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
+_LEGACY_LOG_LEVEL: Final = Raw(b'"info"')
+"""What we ask of modern servers for a legacy client that has set no level: it expects to hear something."""
+DISCOVER_TTL_MS: Final = 60_000
+
+# A superset: it is said before any server has answered, and hosts take it once for the whole session.
+CAPABILITIES: Final = (
+    b'"tools":{"listChanged":true},"prompts":{"listChanged":true},'
+    b'"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}'
+)
+
+Work = Callable[[Exchange], Awaitable[tuple[bytes, bool]]]
+
+
+class Front:
+    """Shared by all connections of one running Interlock."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self.pipeline = pipeline
+        self.draining = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._work: dict[str, Work] = {
+            "tools/call": pipeline.call,
+            "prompts/get": pipeline.call,
+            "resources/read": pipeline.call,
+            "completion/complete": pipeline.complete,
+            "server/discover": self._discover,
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+            "subscriptions/listen": self._listen,
+            **dict.fromkeys(_LISTS, self._list),
+        }
+
+    # -- in ------------------------------------------------------------------------------------------------------------
+
+    def line(self, client: Client, data: bytes, channel: Channel) -> None:
+        """One message of a stdio client. Never raises."""
+        try:
+            if messages.is_batch(data):
+                raise WireError(codes.INVALID_REQUEST, "batches are not supported over stdio: send one message a line")
+            message = messages.parse(data)
+            if message.kind is not MessageKind.REQUEST:
+                self.aside(client, message)
+                return
+            params = messages.read_map(message.params)
+            meta = take_meta(params)
+            modern = meta.version is not None or message.method in _MODERN_ONLY
+            self.request(client, message, params, meta, Era.MODERN if modern else Era.LEGACY, channel, None, len(data))
+        except WireError as error:
+            id = error.id if error.id is not None else _id_of(data)
+            channel.answer(messages.error(id, messages.error_body(error.code, error.message)))
+
+    def aside(self, client: Client, message: Message) -> None:
+        """A notification, or a response to a question of ours."""
+        kind = message.kind
+        if kind is MessageKind.RESULT or kind is MessageKind.ERROR:
+            client.answered(message.id, message.body, kind is MessageKind.ERROR)
+            return
+        method = message.method
+        if method == "notifications/cancelled":
+            params = messages.try_map(message.params) or {}
+            client.cancel(messages.try_json(params.get("requestId")))
+        elif method == "notifications/initialized":
+            client.ready = True
+        elif method == "notifications/roots/list_changed":
+            self._tell_servers(client, message)
+
+    def _tell_servers(self, client: Client, message: Message) -> None:
+        params = bytes(message.params) if message.params is not None else None
+        for server in self.pipeline.servers.values():
+            for session in server.sessions.values():
+                if session.caller is not None and session.caller.client == client.id and session.era is Era.LEGACY:
+                    session.notify(message.method, params)
+
+    def request(
+        self,
+        client: Client,
+        message: Message,
+        params: RawMap,
+        meta: RequestMeta,
+        era: Era,
+        channel: Channel,
+        headers: dict[bytes, bytes] | None,
+        size: int,
+    ) -> Exchange:
+        """Start serving one request. Raises WireError where it breaks the protocol."""
+        id = message.id
+        assert id is not None
+        method = message.method
+        caller = (
+            self._modern_caller(client, method, params, meta, headers, id)
+            if era is Era.MODERN
+            else _legacy_caller(client)
+        )
+        work = self._work.get(method)
+        if (era is Era.MODERN and method in _LEGACY_ONLY) or (era is Era.LEGACY and method in _MODERN_ONLY):
+            raise WireError(codes.METHOD_NOT_FOUND, f"Method not found: {method}", id)
+        if era is Era.LEGACY or headers is None:
+            if id in client.open:
+                raise WireError(codes.INVALID_REQUEST, "a request with this id is still open", id)
+        exchange = Exchange(client, id, method, params, meta, era, caller, channel, headers, size)
+        if era is Era.LEGACY or headers is None:
+            client.open[id] = exchange
+        client.last_seen = self._loop.time()
+        task = exchange.task = self._loop.create_task(self._serve(exchange, work or self.pipeline.pass_on))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return exchange
+
+    def _modern_caller(
+        self,
+        client: Client,
+        method: str,
+        params: RawMap,
+        meta: RequestMeta,
+        headers: dict[bytes, bytes] | None,
+        id: Id,
+    ) -> Caller:
+        version = meta.version
+        if version is None:
+            if headers is not None and b"mcp-protocol-version" in headers:
+                text = headers[b"mcp-protocol-version"].decode("latin-1")
+                if text not in MODERN_VERSIONS and method not in _MODERN_ONLY:
+                    raise _unsupported(text, id)
+            raise WireError(codes.INVALID_PARAMS, f"_meta must name {VERSION_KEY}", id)
+        try:
+            if headers is not None:
+                check_standard(headers, method, version, params.get(NAME_SOURCE.get(method, "")))
+        except WireError as error:
+            error.id = id
+            raise
+        if version not in MODERN_VERSIONS:
+            raise _unsupported(version, id)
+        if meta.capabilities is None or messages.try_map(meta.capabilities) is None:
+            raise WireError(
+                codes.INVALID_PARAMS, "_meta must hold io.modelcontextprotocol/clientCapabilities, an object", id
+            )
+        if meta.log_level is not None and messages.try_str(meta.log_level) not in LEVELS:
+            raise WireError(codes.INVALID_PARAMS, "io.modelcontextprotocol/logLevel is not a log level", id)
+        return Caller(client.id, client.principal.id, meta.capabilities, meta.log_level)
+
+    # -- serving -------------------------------------------------------------------------------------------------------
+
+    async def _serve(self, exchange: Exchange, work: Work) -> None:
+        id = exchange.id
+        status = 200
+        try:
+            if self.draining.is_set() and exchange.method not in ("ping", "initialize"):
+                raise Fault(
+                    "draining", "Interlock is shutting down; the request was not passed on. Retry after the restart.",
+                    stage=Stage.DISCOVER, verdict=Verdict.WAIT, wait_seconds=5.0,
+                )  # fmt: skip
+            body, is_error = await work(exchange)
+            if is_error:
+                message = messages.error(id, body)
+                status = http_status(body, exchange.era)
+            else:
+                message = messages.result(id, body)
+        except WireError as error:
+            body = messages.error_body(error.code, error.message, error_data(error))
+            status = http_status(body, exchange.era)
+            message = messages.error(id, body)
+        except Fault as fault:
+            message = messages.error(id, answers.error_body(fault, self.pipeline.build))
+        except asyncio.CancelledError:
+            exchange.done = True
+            exchange.client.open.pop(id, None)
+            return
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            fault = Fault(
+                "internal",
+                f"a fault in Interlock itself ({type(error).__name__}) ended this request. It may have taken effect: read the target "
+                "again before a retry, and please report it.",
+                stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN,
+            )  # fmt: skip
+            message = messages.error(id, answers.error_body(fault, self.pipeline.build))
+        exchange.done = True
+        if exchange.client.open.get(id) is exchange:
+            del exchange.client.open[id]
+        exchange.channel.answer(message, status)
+
+    async def _list(self, exchange: Exchange) -> tuple[bytes, bool]:
+        return await self.pipeline.list(exchange, _LISTS[exchange.method]), False
+
+    async def _ping(self, exchange: Exchange) -> tuple[bytes, bool]:
+        return b"{}", False
+
+    async def _set_level(self, exchange: Exchange) -> tuple[bytes, bool]:
+        level = messages.try_str(exchange.params.get("level"))
+        if level not in LEVELS:
+            raise WireError(codes.INVALID_PARAMS, f"params.level must be one of {', '.join(LEVELS)}", exchange.id)
+        client = exchange.client
+        client.log_level = level
+        raw = messages.encode({"level": level})
+        for server in self.pipeline.servers.values():
+            for session in list(server.sessions.values()):
+                mine = session.caller is not None and session.caller.client == client.id
+                if mine and session.era is Era.LEGACY and "logging" in session.capabilities:
+                    try:
+                        await session.raw_request("logging/setLevel", raw, 10.0)
+                    except Fault:
+                        continue  # that server's trouble shows in its next call
+        return b"{}", False
+
+    async def _subscribe(self, exchange: Exchange) -> tuple[bytes, bool]:
+        await self.pipeline.subscribe(exchange, True)
+        return b"{}", False
+
+    async def _unsubscribe(self, exchange: Exchange) -> tuple[bytes, bool]:
+        await self.pipeline.subscribe(exchange, False)
+        return b"{}", False
+
+    async def _listen(self, exchange: Exchange) -> tuple[bytes, bool]:
+        return await self.pipeline.listen(exchange, self.draining), False
+
+    async def _initialize(self, exchange: Exchange) -> tuple[bytes, bool]:
+        params = exchange.params
+        requested = messages.try_str(params.get("protocolVersion"))
+        if requested is None:
+            raise WireError(codes.INVALID_PARAMS, "params.protocolVersion must be a string", exchange.id)
+        client = exchange.client
+        version = pick_legacy(requested)
+        client.initialized(params.get("capabilities"), version)
+        exchange.caller = client.caller()
+        client.ready = True
+        parts = [b'{"protocolVersion":', messages.encode(version), b',"capabilities":{', CAPABILITIES]
+        parts.append(self._extra_capabilities(exchange))
+        parts += [b'},"serverInfo":', self.pipeline.server_info]
+        instructions = self._instructions(exchange)
+        if instructions is not None:
+            parts += [b',"instructions":', messages.encode(instructions)]
+        parts.append(b"}")
+        return b"".join(parts), False
+
+    async def _discover(self, exchange: Exchange) -> tuple[bytes, bool]:
+        parts = [b'{"supportedVersions":', messages.encode([*MODERN_VERSIONS, *LEGACY_VERSIONS[:3]])]
+        parts += [b',"capabilities":{', CAPABILITIES, self._extra_capabilities(exchange), b"}"]
+        instructions = self._instructions(exchange)
+        if instructions is not None:
+            parts += [b',"instructions":', messages.encode(instructions)]
+        parts.append(b',"resultType":"complete","ttlMs":%d,"cacheScope":"private"' % DISCOVER_TTL_MS)
+        parts.append(b',"_meta":{"' + SERVER_INFO_KEY.encode() + b'":' + self.pipeline.server_info + b"}}")
+        return b"".join(parts), False
+
+    def _extra_capabilities(self, exchange: Exchange) -> bytes:
+        """What servers that are already known can do beyond the core (extensions, experimental)."""
+        extra = self.pipeline.view(exchange, complete=False).capabilities
+        return b"," + messages.write_map(extra)[1:-1] if extra else b""
+
+    def _instructions(self, exchange: Exchange) -> str | None:
+        return self.pipeline.view(exchange, complete=False).instructions
+
+    # -- ends ----------------------------------------------------------------------------------------------------------
+
+    def client_gone(self, client: Client) -> None:
+        """The client ended: cancel what it left open and let its servers go."""
+        self.pipeline.hub.registry.clients.pop(client.id, None)
+        client.close()
+        self.pipeline.client_gone(client.id)
+
+    async def drain(self, grace: float) -> None:
+        """Take no more calls; give those under way `grace` seconds."""
+        self.draining.set()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=grace)
+        for task in list(self._tasks):
+            task.cancel()
+
+
+def _legacy_caller(client: Client) -> Caller:
+    caller = client.caller()
+    level = client.log_level
+    wanted = messages.raw(level) if level is not None else _LEGACY_LOG_LEVEL
+    if caller.log_level is None or bytes(caller.log_level) != bytes(wanted):
+        caller = Caller(caller.client, caller.principal, caller.capabilities or EMPTY_OBJECT, wanted)
+        client.remember_caller(caller)
+    return caller
+
+
+class _Unsupported(WireError):
+    """Carries the versions that we do support (2026-07-28, basic/versioning)."""
+
+    def __init__(self, requested: str, id: Id) -> None:
+        super().__init__(codes.UNSUPPORTED_VERSION, "Unsupported protocol version", id)
+        self.requested = requested
+
+
+def _unsupported(version: str, id: Id) -> WireError:
+    return _Unsupported(version, id)
+
+
+def error_data(error: WireError) -> object:
+    """The `data` of an error that the protocol gives one to."""
+    if isinstance(error, _Unsupported):
+        return {"supported": list(MODERN_VERSIONS), "requested": error.requested}
+    return None
+
+
+def http_status(body: bytes, era: Era) -> int:
+    """The HTTP status of a modern error (2026-07-28, Streamable HTTP); legacy errors are 200."""
+    if era is Era.LEGACY:
+        return 200
+    code = translate.error_code(body)
+    if code == codes.METHOD_NOT_FOUND:
+        return 404
+    if code in codes.MODERN_ERRORS or code in (codes.PARSE_ERROR, codes.INVALID_REQUEST):
+        return 400
+    return 200
+
+
+def _id_of(data: bytes) -> Id | None:
+    try:
+        return messages.parse(data).id
+    except WireError as error:
+        return error.id

@@ -1,0 +1,110 @@
+"""Putting the parts of one running Interlock together from a loaded manifest, the same for `up`, `connect` and `call`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from interlock import __version__
+from interlock.build import build
+from interlock.journal.audit import Journal
+from interlock.journal.redact import redact
+from interlock.manifest.config import Gateway, ServerConfig
+from interlock.pipeline import Pipeline
+from interlock.relay.client import Registry
+from interlock.relay.hub import Hub
+from interlock.serve.front import Front
+from interlock.serve.seal_key import seal_key
+from interlock.store.last_known import LastKnown
+from interlock.store.sqlite import SqliteStore
+from interlock.upstream.contract import Caller
+from interlock.upstream.server import Server
+from interlock.wire.eras import Era, implementation
+
+IDLE_CHECK_SECONDS = 30.0
+
+
+class Runtime:
+    """Everything that serves one gateway. Made inside a running event loop; `close` ends all of it."""
+
+    def __init__(self, gateway: Gateway, home: Path, environ: Mapping[str, str] | None = None) -> None:
+        environ = os.environ if environ is None else environ
+        self.gateway = gateway
+        self.home = home
+        server_info = implementation("interlock", __version__, "Interlock")
+        store = SqliteStore(home)
+        self._known = LastKnown(store)
+        self._store = store
+        self.journal = Journal(store)
+        self.journal.start()
+        self.registry = Registry()
+        self.servers: dict[str, Server] = {}
+        self.hub = Hub(self.registry, self.servers)
+        for config in gateway.servers.values():
+            self.servers[config.key] = Server(
+                config,
+                environ=environ,
+                events=self.hub,
+                client_info=server_info,
+                user_agent=f"interlock/{__version__}",
+                redact=redact,
+                known_era=partial(self._known_era, config),
+                remember_era=partial(self._keep_era, config),
+            )
+        self.pipeline = Pipeline(
+            gateway,
+            self.servers,
+            self.hub,
+            self.journal,
+            build=build,
+            server_info=server_info,
+            seal_key=seal_key(home),
+            remember=self._remember,
+            recall=self._recall,
+        )
+        self.front = Front(self.pipeline)
+        self._idle = asyncio.get_running_loop().call_later(IDLE_CHECK_SECONDS, self._check_idle)
+
+    def _known_era(self, config: ServerConfig) -> Era | None:
+        known = self._known.load_era(config.key, config_digest(config))
+        return Era(known) if known in (Era.MODERN.value, Era.LEGACY.value) else None
+
+    def _keep_era(self, config: ServerConfig, era: Era) -> None:
+        self._known.save_era(config.key, config_digest(config), era.value)
+
+    def _remember(self, server: str, principal: str, payload: bytes) -> None:
+        self._known.save_catalogue(server, config_digest(self.gateway.servers[server], principal), payload)
+
+    def _recall(self, server: str, principal: str) -> bytes | None:
+        config = self.gateway.servers[server]
+        own = self._known.load_catalogue(server, config_digest(config, principal))
+        return own or self._known.load_catalogue(server, config_digest(config))
+
+    def start_eager(self) -> None:
+        """Start the servers that the manifest wants at once."""
+        caller = Caller("interlock", "interlock")
+        eager = [key for key, config in self.gateway.servers.items() if config.start == "always"]
+        if eager:
+            self._eager = asyncio.get_running_loop().create_task(self.pipeline.catalogue.settle(caller, eager))
+
+    def _check_idle(self) -> None:
+        loop = asyncio.get_running_loop()
+        for server in self.servers.values():
+            server.close_idle(loop.time())
+        self._idle = loop.call_later(IDLE_CHECK_SECONDS, self._check_idle)
+
+    async def close(self, grace: float = 5.0) -> None:
+        self._idle.cancel()
+        await self.front.drain(grace)
+        await self.pipeline.close()
+        await asyncio.to_thread(self.journal.close)
+        self._store.close()
+
+
+def config_digest(config: ServerConfig, principal: str = "") -> str:
+    """What makes one server's remembered facts valid: how it is reached, and for whom where that may matter."""
+    return hashlib.sha256(f"{config.transport!r}\0{principal}".encode()).hexdigest()

@@ -1,0 +1,140 @@
+"""What proves that a server did not act. The list is closed: whatever is not on it is `outcome_unknown`.
+
+`never_reached`: the connection was refused, the name did not resolve, TLS failed, the request was refused before its
+first byte left, 401 or 403 came with a challenge, 404 for a session, a header or version error.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import ssl
+from collections.abc import Mapping
+
+from interlock.model.fault import Fault
+from interlock.model.stage import Stage
+from interlock.model.verdict import Verdict
+
+
+def connect_failed(server: str, where: str, error: BaseException) -> Fault:
+    """The connection could not be made, so no byte of the request left. `where` is host:port, without credentials."""
+    if isinstance(error, ssl.SSLError | ssl.CertificateError):
+        reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or "handshake failed"
+        return Fault(
+            "tls-failed",
+            f"{server}: the TLS connection to {where} failed ({reason}). Check the certificate, or set SSL_CERT_FILE "
+            "to your organisation's CA bundle.",
+            stage=Stage.EXECUTE,
+            verdict=Verdict.NEVER_REACHED,
+            server=server,
+        )
+    if isinstance(error, socket.gaierror):
+        what = f"the name {where.rsplit(':', 1)[0]} does not resolve"
+    elif isinstance(error, ConnectionRefusedError):
+        what = f"nothing listens at {where}"
+    elif isinstance(error, TimeoutError):
+        what = f"{where} did not accept the connection in time"
+    elif isinstance(error, OSError) and error.errno is not None:
+        what = f"{where}: {errno.errorcode.get(error.errno, 'error')}"
+    else:
+        what = f"{where}: {type(error).__name__}"
+    return Fault(
+        "unreachable",
+        f"{server}: {what}. The server did not get the request; start it or correct its endpoint, then retry.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.NEVER_REACHED,
+        server=server,
+    )
+
+
+def lost(server: str, how: str) -> Fault:
+    """The request left and the connection ended without an answer."""
+    return Fault(
+        "connection-lost",
+        f"{server}: {how} before the answer came. The call may have taken effect: read the target again before a retry.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.OUTCOME_UNKNOWN,
+        server=server,
+    )
+
+
+def not_sent(server: str, how: str) -> Fault:
+    """The request was still in our hands when the connection ended."""
+    return Fault(
+        "connection-lost",
+        f"{server}: {how} before the request was sent. Retry freely.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.NEVER_REACHED,
+        server=server,
+    )
+
+
+def timed_out(server: str, method: str, seconds: float) -> Fault:
+    return Fault(
+        "timeout",
+        f"{server}: no answer to {method} within {seconds:g} s; the request was cancelled. It may have taken effect: read the "
+        "target again before a retry. policy.toolTimeoutSeconds sets the limit.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.OUTCOME_UNKNOWN,
+        server=server,
+    )
+
+
+def bad_answer(server: str, what: str) -> Fault:
+    return Fault(
+        "bad-answer",
+        f"{server}: {what}. The call may have taken effect: read the target again before a retry.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.OUTCOME_UNKNOWN,
+        server=server,
+    )
+
+
+def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fault:
+    """An HTTP status that is not an answer to the request. `headers` has lower-case names."""
+    challenge = headers.get(b"www-authenticate")
+    if status == 401:
+        return Fault(
+            "unauthorized",
+            f"{server}: the server wants a credential (HTTP 401) and did not act. Name one under transports.http.headers, "
+            "by reference to an environment variable.",
+            stage=Stage.EXECUTE,
+            verdict=Verdict.NEVER_REACHED if challenge else Verdict.OUTCOME_UNKNOWN,
+            server=server,
+            http_status=status,
+        )
+    if status == 403:
+        return Fault(
+            "forbidden",
+            f"{server}: the server refused the credential or the request (HTTP 403).",
+            stage=Stage.EXECUTE,
+            verdict=Verdict.NEVER_REACHED if challenge else Verdict.OUTCOME_UNKNOWN,
+            server=server,
+            http_status=status,
+        )
+    if status == 429:
+        seconds = retry_after(headers)
+        if seconds is not None:
+            return Fault(
+                "rate-limited",
+                f"{server}: the server asks to wait {seconds:g} s (HTTP 429) and refused the request.",
+                stage=Stage.EXECUTE,
+                verdict=Verdict.WAIT,
+                server=server,
+                http_status=status,
+                wait_seconds=seconds,
+            )
+    return Fault(
+        "http-status",
+        f"{server}: HTTP {status} instead of an answer. The call may have taken effect: read the target again before a retry.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.OUTCOME_UNKNOWN,
+        server=server,
+        http_status=status,
+    )
+
+
+def retry_after(headers: Mapping[bytes, bytes]) -> float | None:
+    """Seconds of a `Retry-After` header given as a number (RFC 9110, 10.2.3), capped at an hour; None for anything else."""
+    value = headers.get(b"retry-after", b"").strip()
+    return min(float(value), 3600.0) if value.isdigit() and len(value) < 8 else None

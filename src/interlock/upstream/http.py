@@ -1,0 +1,326 @@
+"""Streamable HTTP to one server: each message its own POST, answers as JSON or as a stream, both eras.
+
+Legacy sessions also have an id header, a GET stream for what belongs to no request, and streams that may be resumed after
+a break (2025-11-25, transports). Modern ones have none of these (2026-07-28, Streamable HTTP).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+from interlock.upstream import evidence
+from interlock.upstream.contract import Reply
+from interlock.upstream.http1 import Connection, Origin, Pool, Ticket
+from interlock.upstream.session import Call, Session, SessionLost
+from interlock.wire import bounds, messages, sse, translate
+from interlock.wire.eras import Era
+from interlock.wire.headers import encode_value
+
+_ACCEPT = b"accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n"
+MAX_RESUMES = 8
+"""How often one broken legacy stream is picked up again without anything new arriving."""
+DEFAULT_RETRY_MS = 1000
+
+
+class HttpCarrier:
+    """Moves one session's messages. The pool is the server's, shared by its sessions."""
+
+    def __init__(self, session: Session, pool: Pool, url: str, headers: list[tuple[str, str]], user_agent: str) -> None:
+        self.session = session
+        self.pool = pool
+        parts = urlsplit(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        extra = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        common = f"host: {pool.origin.authority}\r\nuser-agent: {user_agent}\r\n{extra}".encode("latin-1")
+        self._post_head = f"POST {target} HTTP/1.1\r\n".encode() + common + _ACCEPT
+        self._get_head = f"GET {target} HTTP/1.1\r\n".encode() + common + b"accept: text/event-stream\r\n"
+        self._delete_head = f"DELETE {target} HTTP/1.1\r\n".encode() + common
+        self.session_id: str | None = None
+        self.negotiated = False
+        """True once the handshake is over, so that the version header may be sent to a legacy server."""
+        self._stream: _Stream | None = None
+
+    def _session_headers(self) -> bytes:
+        lines = b""
+        if self.session.era is Era.MODERN or self.negotiated:
+            lines = b"mcp-protocol-version: " + self.session.version.encode() + b"\r\n"
+        if self.session_id is not None:
+            lines += b"mcp-session-id: " + self.session_id.encode("latin-1") + b"\r\n"
+        return lines
+
+    def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
+        head = self._post_head + self._session_headers()
+        if self.session.era is Era.MODERN:
+            head += b"mcp-method: " + call.method.encode("ascii", "replace") + b"\r\n"
+            if name is not None:
+                head += b"mcp-name: " + encode_value(name).encode() + b"\r\n"
+            for header, value in params:
+                head += header.encode() + b": " + value.encode() + b"\r\n"
+        post = _Post(self, call)
+        call.context = post
+        post.ticket = self.pool.send(post, head + b"content-length: %d\r\n\r\n" % len(message) + message)
+
+    def tell(self, message: bytes) -> None:
+        head = self._post_head + self._session_headers()
+        self.pool.send(_Told(self), head + b"content-length: %d\r\n\r\n" % len(message) + message)
+
+    def cancel(self, call: Call) -> None:
+        post = call.context
+        if isinstance(post, _Post):
+            post.abandon()
+        if self.session.era is Era.LEGACY and call.method != "initialize" and not self.session.closed:
+            # A closed stream is no cancellation in the legacy era (2025-11-25, transports: Sending Messages).
+            params = messages.encode({"requestId": call.id, "reason": "the caller gave up"})
+            self.tell(messages.notification("notifications/cancelled", params))
+
+    def open_stream(self) -> None:
+        """Listen for what belongs to no request (legacy GET stream). A server that has none answers 405; that is fine."""
+        if self._stream is None and self.session.era is Era.LEGACY:
+            self._stream = _Stream(self)
+            self._stream.start(None)
+
+    def get(self, handler: _Post | _Stream, last_id: str | None) -> Ticket:
+        head = self._get_head + self._session_headers()
+        if last_id is not None:
+            head += b"last-event-id: " + last_id.encode("utf-8", "replace") + b"\r\n"
+        return self.pool.send(handler, head + b"\r\n")
+
+    async def close(self) -> None:
+        if self._stream is not None:
+            self._stream.stop()
+        if self.session_id is not None:
+            # Tell the server that the session may go; nobody waits for the answer (405 is allowed).
+            self.pool.send(_Told(self), self._delete_head + self._session_headers() + b"content-length: 0\r\n\r\n")
+
+
+def _media_type(headers: dict[bytes, bytes]) -> bytes:
+    return headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+
+
+class _Post:
+    """The response to one request: an answer, or a stream that ends in one."""
+
+    __slots__ = ("_body", "_carrier", "_headers", "_resumes", "_size", "_sse", "_status", "_timer", "call", "ticket")
+
+    def __init__(self, carrier: HttpCarrier, call: Call) -> None:
+        self._carrier = carrier
+        self.call = call
+        self.ticket: Ticket | None = None
+        self._status = 0
+        self._headers: dict[bytes, bytes] = {}
+        self._body: list[bytes] = []
+        self._size = 0
+        self._sse: sse.SseDecoder | None = None
+        self._resumes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def abandon(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.ticket is not None:
+            self.ticket.abandon()
+
+    def on_head(self, status: int, headers: dict[bytes, bytes]) -> None:
+        self._status = status
+        self._headers = headers
+        carrier = self._carrier
+        if carrier.session_id is None and carrier.session.era is Era.LEGACY and self.call.method == "initialize":
+            given = headers.get(b"mcp-session-id")
+            if given:
+                carrier.session_id = given.decode("latin-1")
+        if status == 200 and _media_type(headers) == b"text/event-stream":
+            if self._sse is None:
+                self._sse = sse.SseDecoder()
+            else:  # resumed: a new stream that goes on where the last one ended
+                fresh = sse.SseDecoder()
+                fresh.last_id, fresh.retry_ms = self._sse.last_id, self._sse.retry_ms
+                self._sse = fresh
+
+    def on_body(self, data: bytes) -> None:
+        if self._sse is None or self._status != 200:
+            self._size += len(data)
+            if self._size > bounds.MAX_MESSAGE_BYTES:
+                self.call.fail(evidence.bad_answer(self._carrier.session.server, "the answer is larger than the limit"))
+                self.abandon()
+                return
+            self._body.append(data)
+            return
+        try:
+            events = self._sse.feed(data)
+        except sse.EventTooLarge as error:
+            self.call.fail(evidence.bad_answer(self._carrier.session.server, str(error)))
+            self.abandon()
+            return
+        for event in events:
+            self._resumes = 0
+            if event.event == "message" and event.data:
+                self._carrier.session.received(event.data, self.call)
+        if self.call.future.done():
+            # The answer ends the stream. A peer that keeps it open costs us a connection, so drop it.
+            return
+
+    def on_end(self) -> None:
+        call = self.call
+        if call.future.done():
+            return
+        session = self._carrier.session
+        if self._sse is not None:
+            self._broken("the stream ended")
+            return
+        body = b"".join(self._body)
+        if self._status == 200 or self._status >= 400:
+            if body and self._answered(body):
+                return
+        if self._status == 200:
+            call.fail(evidence.bad_answer(session.server, "the answer is not a JSON-RPC message"))
+        elif self._status == 202:
+            call.fail(evidence.bad_answer(session.server, "the server accepted the request as if it needed no answer"))
+        elif self._carrier.session_id is not None and _session_gone(self._status, body):
+            call.fail(SessionLost())
+        else:
+            call.fail(evidence.http_refusal(session.server, self._status, self._headers))
+
+    def _answered(self, body: bytes) -> bool:
+        """Deliver a JSON body. An error body counts on any status, but only where it is about this request."""
+        session = self._carrier.session
+        if self._status != 200:
+            if self._carrier.session_id is not None and _session_gone(self._status, body):
+                return False
+            if self._status in (401, 403, 429):
+                return False
+            members = messages.try_map(body)
+            error = members.get("error") if members is not None else None
+            if error is None or not translate.well_formed_error(bytes(error)):
+                return False
+            id = messages.try_json(members.get("id")) if members is not None else None
+            if id is not None and id != self.call.id:
+                return False
+            self.call.context = self._status
+            self.call.succeed(Reply(bytes(error), True, session.era))
+            return True
+        return session.received(body, self.call) and self.call.future.done()
+
+    def on_lost(self, error: BaseException | None, sent: bool) -> None:
+        if self.call.future.done():
+            return
+        carrier = self._carrier
+        if not sent and self._sse is None:
+            if error is None:
+                self.call.fail(evidence.not_sent(carrier.session.server, "the connection was closed"))
+            else:
+                self.call.fail(evidence.connect_failed(carrier.session.server, carrier.pool.origin.where, error))
+            return
+        self._broken("the connection ended")
+
+    def _broken(self, how: str) -> None:
+        carrier = self._carrier
+        session = carrier.session
+        decoder = self._sse
+        resumable = session.era is Era.LEGACY and decoder is not None and decoder.last_id is not None
+        if not resumable or session.closed or self._resumes >= MAX_RESUMES:
+            self.call.fail(evidence.lost(session.server, how))
+            return
+        assert decoder is not None
+        self._resumes += 1
+        if self.call.outgoing is not None and self.call.outgoing.sink is not None:
+            self.call.outgoing.sink.on_interrupted()
+        delay = (decoder.retry_ms if decoder.retry_ms is not None else DEFAULT_RETRY_MS) / 1000
+        self._timer = asyncio.get_running_loop().call_later(min(delay, 30.0), self._resume)
+
+    def _resume(self) -> None:
+        assert self._sse is not None
+        self._body = []
+        if not self.call.future.done():
+            self.ticket = self._carrier.get(self, self._sse.last_id)
+
+
+def _session_gone(status: int, body: bytes) -> bool:
+    """404 for a known session (2025-11-25, Session Management); some servers say 400 and name the session instead."""
+    return status == 404 or (status == 400 and b"session" in body.lower())
+
+
+class _Told:
+    """The response to a notification or an answer of ours: nothing depends on it."""
+
+    __slots__ = ("_carrier",)
+
+    def __init__(self, carrier: HttpCarrier) -> None:
+        self._carrier = carrier
+
+    def on_head(self, status: int, headers: dict[bytes, bytes]) -> None:
+        return
+
+    def on_body(self, data: bytes) -> None:
+        return
+
+    def on_end(self) -> None:
+        return
+
+    def on_lost(self, error: BaseException | None, sent: bool) -> None:
+        return
+
+
+class _Stream:
+    """The legacy GET stream, kept open with back-off for as long as the session lives."""
+
+    def __init__(self, carrier: HttpCarrier) -> None:
+        self._carrier = carrier
+        self._decoder = sse.SseDecoder()
+        self._ticket: Ticket | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._status = 0
+        self._failures = 0
+        self._stopped = False
+
+    def start(self, last_id: str | None) -> None:
+        self._timer = None
+        if not self._stopped and not self._carrier.session.closed:
+            self._ticket = self._carrier.get(self, last_id)
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._ticket is not None:
+            self._ticket.abandon()
+
+    def on_head(self, status: int, headers: dict[bytes, bytes]) -> None:
+        self._status = status
+        fresh = sse.SseDecoder()
+        fresh.last_id, fresh.retry_ms = self._decoder.last_id, self._decoder.retry_ms
+        self._decoder = fresh
+        if status != 200 or _media_type(headers) != b"text/event-stream":
+            self._stopped = status != 200 and status < 500 and status != 429
+
+    def on_body(self, data: bytes) -> None:
+        if self._status != 200:
+            return
+        try:
+            events = self._decoder.feed(data)
+        except sse.EventTooLarge:
+            if self._ticket is not None:
+                self._ticket.abandon()
+            self._again()
+            return
+        for event in events:
+            self._failures = 0
+            if event.event == "message" and event.data:
+                self._carrier.session.received(event.data)
+
+    def on_end(self) -> None:
+        self._again()
+
+    def on_lost(self, error: BaseException | None, sent: bool) -> None:
+        self._again()
+
+    def _again(self) -> None:
+        if self._stopped or self._carrier.session.closed:
+            return
+        named = self._decoder.retry_ms
+        delay = named / 1000 if named is not None and not self._failures else min(0.5 * 2**self._failures, 60.0)
+        self._failures = min(self._failures + 1, 10)
+        self._timer = asyncio.get_running_loop().call_later(min(delay, 60.0), self.start, self._decoder.last_id)
+
+
+__all__ = ["Connection", "HttpCarrier", "Origin"]

@@ -1,0 +1,334 @@
+"""One session with one server: ids, progress tokens, deadlines and what the server says back, whatever carries it.
+
+The carrier moves bytes (a pipe, HTTP posts, an SSE stream). Ids are ours on each session and mapped back, so no client
+can name, answer or cancel another's request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Protocol
+
+from interlock.model.fault import Fault
+from interlock.upstream import evidence
+from interlock.upstream.contract import Caller, Events, ListKind, Outgoing, Reply
+from interlock.wire import codes, messages, translate
+from interlock.wire.eras import MODERN_VERSION, SUBSCRIPTION_KEY, Era, legacy_meta, modern_meta
+from interlock.wire.headers import param_headers
+from interlock.wire.messages import Kind, Message, Raw, RawMap, WireError
+
+LIST_KINDS: dict[str, ListKind] = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+}
+
+
+SWEEP_SECONDS = 0.1
+"""How coarse deadlines are."""
+
+
+class Call:
+    """One request that is open at the server. `context` is the carrier's own."""
+
+    __slots__ = ("context", "expires", "future", "id", "method", "outgoing", "seconds")
+
+    def __init__(
+        self, id: int, method: str, outgoing: Outgoing | None, future: asyncio.Future[Reply], seconds: float = 0.0
+    ) -> None:
+        self.id = id
+        self.method = method
+        self.outgoing = outgoing
+        self.future = future
+        self.seconds = seconds
+        self.expires = 0.0
+        """On the loop's clock; 0 where it never expires."""
+        self.context: object = None
+
+    def succeed(self, reply: Reply) -> None:
+        if not self.future.done():
+            self.future.set_result(reply)
+
+    def fail(self, fault: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(fault)
+
+
+class SessionLost(Exception):
+    """The server no longer knows the session (HTTP 404). It did not act; a new session may be opened and the call sent."""
+
+
+class Carrier(Protocol):
+    """Moves messages to one server. Never blocks; failures reach the call through `call.fail`."""
+
+    def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None: ...
+    def tell(self, message: bytes) -> None:
+        """A notification or a response to the server's question; lost silently where the connection is gone."""
+
+    def cancel(self, call: Call) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Session:
+    """Ready to take requests once the handshake has set `era` and the rest."""
+
+    def __init__(self, server: str, binding: str, caller: Caller | None, events: Events, client_info: bytes) -> None:
+        self.server = server
+        self.binding = binding
+        self.caller = caller
+        """The one client that this session belongs to, or None where it is shared."""
+        self.events = events
+        self.client_info = client_info
+        self.carrier: Carrier | None = None
+        self.era = Era.LEGACY
+        self.version = MODERN_VERSION
+        self.capabilities: RawMap = {}
+        self.server_info: Raw | None = None
+        self.instructions: str | None = None
+        self.closed = False
+        self.pending: dict[int, Call] = {}
+        self.junk = 0
+        """Lines or messages from the server that could not be read."""
+        self.last_used = 0.0
+        self._next_id = 0
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.listens: dict[int, Call] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    async def request(self, out: Outgoing) -> Reply:
+        """Send one request and wait for its answer. Raises Fault, SessionLost or, where our caller gave up, CancelledError."""
+        carrier = self.carrier
+        if self.closed or carrier is None:
+            raise evidence.not_sent(self.server, "the connection ended")
+        self._next_id = id = self._next_id + 1
+        token = id if out.wants_progress else None
+        caller = out.caller
+        params = out.params
+        if self.era is Era.MODERN:
+            params["_meta"] = modern_meta(
+                out.meta, self.client_info, caller.capabilities, caller.log_level, token, self.version
+            )
+        else:
+            meta = legacy_meta(out.meta, token)
+            if meta is not None:
+                params["_meta"] = meta
+        method = out.method
+        body: bytes | None = messages.encode(params) if params or self.era is Era.MODERN else None
+        mirrored = param_headers(out.header_params, params.get("arguments")) if out.header_params else []
+        call = Call(id, method, out, self._loop.create_future(), out.seconds)
+        return await self._run(call, messages.request(id, method, body), out.name, mirrored)
+
+    async def raw_request(self, method: str, params: bytes | None, seconds: float, name: str | None = None) -> Reply:
+        """A request of our own (handshake, ping, subscribe), already in its final shape."""
+        self._next_id = id = self._next_id + 1
+        call = Call(id, method, None, self._loop.create_future(), seconds)
+        return await self._run(call, messages.request(id, method, params), name, [])
+
+    async def _run(self, call: Call, message: bytes, name: str | None, mirrored: list[tuple[str, str]]) -> Reply:
+        carrier = self.carrier
+        if self.closed or carrier is None:
+            raise evidence.not_sent(self.server, "the connection ended")
+        self.pending[call.id] = call
+        self.last_used = now = self._loop.time()
+        call.expires = now + call.seconds
+        if self._sweeper is None:
+            self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        try:
+            carrier.send(call, message, name, mirrored)
+            return await call.future
+        except asyncio.CancelledError:
+            carrier.cancel(call)
+            raise
+        finally:
+            self.pending.pop(call.id, None)
+
+    def _sweep(self) -> None:
+        """Fail what is past its deadline. One coarse timer for all calls costs the hot path nothing."""
+        self._sweeper = None
+        now = self._loop.time()
+        for call in [each for each in self.pending.values() if each.expires and each.expires <= now]:
+            if not call.future.done():
+                if self.carrier is not None:
+                    self.carrier.cancel(call)
+                call.fail(evidence.timed_out(self.server, call.method, call.seconds))
+        if self.pending and not self.closed:
+            self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    def listen(self, filters: bytes) -> Call | None:
+        """Open a modern `subscriptions/listen`. It stays open until the session ends or `unlisten`."""
+        carrier = self.carrier
+        if self.closed or carrier is None:
+            return None
+        self._next_id = id = self._next_id + 1
+        call = Call(id, "subscriptions/listen", None, self._loop.create_future())
+        call.future.add_done_callback(lambda done: self._listen_over(id, done))
+        self.listens[id] = self.pending[id] = call
+        meta = modern_meta({}, self.client_info, None, None, None, self.version)
+        params = b'{"notifications":' + filters + b',"_meta":' + bytes(meta) + b"}"
+        carrier.send(call, messages.request(id, "subscriptions/listen", params), None, [])
+        return call
+
+    def unlisten(self, call: Call) -> None:
+        if self.listens.pop(call.id, None) is not None and self.carrier is not None:
+            self.pending.pop(call.id, None)
+            self.carrier.cancel(call)
+            call.future.cancel()
+
+    def _listen_over(self, id: int, done: asyncio.Future[Reply]) -> None:
+        self.listens.pop(id, None)
+        self.pending.pop(id, None)
+        if not done.cancelled():
+            done.exception()
+
+    def notify(self, method: str, params: bytes | None) -> None:
+        if self.carrier is not None and not self.closed:
+            self.carrier.tell(messages.notification(method, params))
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def received(self, data: bytes, call: Call | None = None) -> bool:
+        """One message from the server. `call` is the request on whose stream it came, where the transport tells.
+
+        False where it is not a message at all.
+        """
+        try:
+            message = messages.parse(data)
+        except WireError:
+            self.junk += 1
+            return False
+        kind = message.kind
+        if kind is Kind.RESULT or kind is Kind.ERROR:
+            self._answer(message, call)
+        elif kind is Kind.NOTIFICATION:
+            self._notification(message, call)
+        else:
+            self._question(message, call)
+        return True
+
+    def _answer(self, message: Message, call: Call | None) -> None:
+        id = message.id
+        target = self.pending.get(id) if id.__class__ is int else None  # type: ignore[arg-type]
+        if target is None:
+            if call is None or id is not None:
+                return  # an answer to nothing that is open: late, cancelled or made up
+            target = call  # an error whose id the server could not read, on the request's own stream
+        is_error = message.kind is Kind.ERROR
+        body = bytes(message.body)
+        if is_error and not translate.well_formed_error(body):
+            target.fail(evidence.bad_answer(self.server, "the error in its answer is malformed"))
+            return
+        target.succeed(Reply(body, is_error, self.era))
+
+    def _notification(self, message: Message, call: Call | None) -> None:
+        method = message.method
+        params = messages.try_map(message.params) or {}
+        if method == "notifications/progress":
+            token = messages.try_json(params.pop("progressToken", None))
+            target = self.pending.get(token) if token.__class__ is int else None  # type: ignore[arg-type]
+            if target is not None and target.outgoing is not None and target.outgoing.sink is not None:
+                if target.outgoing.wants_progress:
+                    target.outgoing.sink.on_notification(method, params)
+            return
+        kind = LIST_KINDS.get(method)
+        if kind is not None:
+            self.events.list_changed(self.server, self.binding, kind)
+        elif method == "notifications/resources/updated":
+            self.events.resource_updated(self.server, self.binding, params)
+        elif method == "notifications/cancelled":
+            id = messages.try_json(params.get("requestId"))
+            if isinstance(id, int) and id in self.listens:
+                self.listens[id].fail(evidence.lost(self.server, "the server ended the subscription"))
+        elif method == "notifications/subscriptions/acknowledged":
+            return
+        else:
+            meta = messages.try_map(params.get("_meta"))
+            if meta and SUBSCRIPTION_KEY in meta:
+                del meta[SUBSCRIPTION_KEY]
+                params["_meta"] = Raw(messages.write_map(meta))
+            target = call or self._oldest()
+            sink = target.outgoing.sink if target is not None and target.outgoing is not None else None
+            if sink is not None:
+                sink.on_notification(method, params)
+            else:
+                self.events.notification(self.server, self.binding, self.caller, method, params)
+
+    def _oldest(self) -> Call | None:
+        """The oldest open call of the one client that uses this session; None where several principals share it."""
+        found: Call | None = None
+        for call in self.pending.values():
+            out = call.outgoing
+            if out is None or out.sink is None:
+                continue
+            if found is None:
+                found = call
+                if self.caller is not None:
+                    break
+            elif found.outgoing is not None and found.outgoing.caller.principal != out.caller.principal:
+                return None
+        return found
+
+    def _question(self, message: Message, call: Call | None) -> None:
+        id = message.id
+        assert id is not None
+        if message.method == "ping":
+            self._respond(messages.result(id, b"{}"))
+            return
+        if self.era is Era.MODERN:
+            text = "a server of this revision may not send requests (2026-07-28, basic/patterns/mrtr)"
+            self._respond(messages.error(id, messages.error_body(codes.METHOD_NOT_FOUND, text)))
+            return
+        self.spawn(self._ask(id, message.method, message.params, call or self._oldest()))
+
+    async def _ask(self, id: messages.Id, method: str, params: Raw | None, call: Call | None) -> None:
+        sink = call.outgoing.sink if call is not None and call.outgoing is not None else None
+        # The clock of the call stands still while a person thinks.
+        left = 0.0
+        if call is not None and call.expires:
+            left, call.expires = call.expires - self._loop.time(), 0.0
+        try:
+            if sink is not None:
+                reply = await sink.on_question(method, params)
+            else:
+                reply = await self.events.question(self.server, self.caller, method, params)
+            answer = messages.error(id, reply.body) if reply.is_error else messages.result(id, reply.body)
+        except Fault as fault:
+            answer = messages.error(id, messages.error_body(codes.code_of(fault.slug), fault.message))
+        finally:
+            if call is not None and left > 0:
+                call.expires = self._loop.time() + left
+        self._respond(answer)
+
+    def _respond(self, message: bytes) -> None:
+        if self.carrier is not None and not self.closed:
+            self.carrier.tell(message)
+
+    def spawn(self, work: Coroutine[object, object, None]) -> None:
+        """Run something beside the calls; it ends with the session."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # -- end ---------------------------------------------------------------------------------------------------------
+
+    def lost(self, how: str, sent: Fault | None = None) -> None:
+        """The connection is gone: every open call ends with what is known of it."""
+        if self.closed:
+            return
+        self.closed = True
+        for call in list(self.pending.values()):
+            call.fail(sent or evidence.lost(self.server, how))
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        for task in list(self._tasks):
+            task.cancel()
+        self.events.session_ended(self.server, self.binding)
+
+    async def close(self) -> None:
+        self.lost("Interlock closed the connection")
+        if self.carrier is not None:
+            await self.carrier.close()

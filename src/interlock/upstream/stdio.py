@@ -1,0 +1,75 @@
+"""A child process as a carrier: one message a line each way (2026-07-28 and earlier, transports: stdio)."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from interlock.upstream import evidence
+from interlock.upstream.exits import Exit, explain_exit
+from interlock.upstream.process import ChildGone, ChildProcess
+from interlock.upstream.session import Call, Session
+from interlock.wire import messages
+from interlock.wire.lines import LineSplitter, looks_like_message
+
+STOP_SECONDS = 2.0
+"""How long a server gets to leave after its stdin is closed, before it is told and then made to."""
+
+
+class StdioCarrier:
+    """Moves one session's messages through one child. Lines that are no message are kept for diagnosis, never fatal."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.child: ChildProcess | None = None
+        self.exit: Exit | None = None
+        self.banner: deque[str] = deque(maxlen=20)
+        """What the server printed on stdout that is no message."""
+        self._lines = LineSplitter()
+
+    # -- callbacks of the child
+    def on_data(self, data: bytes) -> None:
+        session = self.session
+        for line in self._lines.feed(data):
+            if not session.received(line):
+                if looks_like_message(line) and messages.is_batch(line):
+                    self._batch(line)
+                else:
+                    self.banner.append(line[:200].decode("utf-8", "replace"))
+
+    def _batch(self, line: bytes) -> None:
+        try:
+            for item in messages.split_batch(line):
+                self.session.received(item)
+        except messages.WireError:
+            self.banner.append(line[:200].decode("utf-8", "replace"))
+
+    def on_exit(self, exit: Exit) -> None:
+        self.exit = exit
+        self.session.lost(f"the server's process ended ({explain_exit(exit)})")
+
+    # -- Carrier
+    def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
+        child = self.child
+        try:
+            if child is None:
+                raise ChildGone
+            child.write(message + b"\n")
+        except ChildGone:
+            call.fail(evidence.not_sent(self.session.server, "the server's process ended"))
+
+    def tell(self, message: bytes) -> None:
+        try:
+            if self.child is not None:
+                self.child.write(message + b"\n")
+        except ChildGone:
+            return
+
+    def cancel(self, call: Call) -> None:
+        if call.method in ("initialize", "server/discover"):
+            return  # may not be cancelled (2025-11-25, basic/utilities/cancellation)
+        params = messages.encode({"requestId": call.id, "reason": "the caller gave up"})
+        self.tell(messages.notification("notifications/cancelled", params))
+
+    async def close(self) -> None:
+        if self.child is not None:
+            await self.child.stop(STOP_SECONDS)

@@ -1,0 +1,146 @@
+"""The two eras of MCP: their revisions, and the `_meta` members that belong to one hop and are re-made on each.
+
+Modern (2026-07-28): no handshake, every request says its version and the client's capabilities in `_meta`.
+Legacy (2025-11-25 and earlier): an `initialize` handshake. All legacy revisions are one family.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from interlock.wire.messages import EMPTY_OBJECT, Raw, RawMap, encode, read_map, try_str, write_map
+
+
+class Era(StrEnum):
+    MODERN = "modern"
+    LEGACY = "legacy"
+
+
+MODERN_VERSION: Final = "2026-07-28"
+MODERN_VERSIONS: Final = (MODERN_VERSION,)
+LEGACY_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+LATEST_LEGACY: Final = LEGACY_VERSIONS[0]
+ASSUMED_VERSION: Final = "2025-03-26"
+"""What a legacy HTTP request without a version header speaks (2025-11-25, transports: Protocol Version Header)."""
+
+PREFIX: Final = "io.modelcontextprotocol/"
+VERSION_KEY: Final = PREFIX + "protocolVersion"
+CLIENT_INFO_KEY: Final = PREFIX + "clientInfo"
+CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
+LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
+SUBSCRIPTION_KEY: Final = PREFIX + "subscriptionId"
+SERVER_INFO_KEY: Final = PREFIX + "serverInfo"
+OWNED: Final = frozenset(
+    {VERSION_KEY, CLIENT_INFO_KEY, CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, SERVER_INFO_KEY}
+)
+"""Members of `_meta` that describe one hop. They are stripped on arrival and made anew; all others pass."""
+
+CACHEABLE: Final = frozenset(
+    {
+        "server/discover",
+        "tools/list",
+        "prompts/list",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+    }
+)
+"""Methods whose modern results carry `ttlMs` and `cacheScope` (2026-07-28, server/utilities/caching)."""
+
+MAY_ASK: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+"""Methods that may end in `input_required` (2026-07-28, basic/patterns/mrtr, Supported Requests)."""
+
+QUESTIONS: Final = {
+    "elicitation/create": "elicitation",
+    "sampling/createMessage": "sampling",
+    "roots/list": "roots",
+}
+"""What a server may ask of a client, and the client capability that allows it."""
+
+
+@dataclass(slots=True)
+class RequestMeta:
+    """A request's `_meta`, taken apart: what belongs to this hop, and the `rest`, which passes."""
+
+    rest: RawMap
+    version: str | None = None
+    client_info: Raw | None = None
+    capabilities: Raw | None = None
+    log_level: Raw | None = None
+    progress_token: Raw | None = None
+
+
+def take_meta(params: RawMap) -> RequestMeta:
+    """Remove `_meta` from `params` and take it apart. Raises WireError where it is not an object."""
+    raw = params.pop("_meta", None)
+    if raw is None:
+        return RequestMeta({})
+    rest = read_map(raw)
+    pop = rest.pop
+    meta = RequestMeta(
+        rest,
+        try_str(pop(VERSION_KEY, None)),
+        pop(CLIENT_INFO_KEY, None),
+        pop(CAPABILITIES_KEY, None),
+        pop(LOG_LEVEL_KEY, None),
+        pop("progressToken", None),
+    )
+    if rest:
+        pop(SUBSCRIPTION_KEY, None)
+        pop(SERVER_INFO_KEY, None)
+    return meta
+
+
+def modern_meta(
+    rest: RawMap,
+    client_info: bytes,
+    capabilities: Raw | None,
+    log_level: Raw | None,
+    progress_token: int | None,
+    version: str = MODERN_VERSION,
+) -> Raw:
+    """`_meta` for a request to a modern server: the passing members first, then ours."""
+    parts = [b"{"]
+    if rest:
+        parts.append(write_map(rest)[1:-1])
+        parts.append(b",")
+    parts.append(b'"io.modelcontextprotocol/protocolVersion":"' + version.encode() + b'",')
+    parts.append(b'"io.modelcontextprotocol/clientInfo":' + client_info)
+    parts.append(b',"io.modelcontextprotocol/clientCapabilities":' + bytes(capabilities or EMPTY_OBJECT))
+    if log_level is not None:
+        parts.append(b',"io.modelcontextprotocol/logLevel":' + bytes(log_level))
+    if progress_token is not None:
+        parts.append(b',"progressToken":%d' % progress_token)
+    parts.append(b"}")
+    return Raw(b"".join(parts))
+
+
+def legacy_meta(rest: RawMap, progress_token: int | None) -> Raw | None:
+    """`_meta` for a request to a legacy server, or None where it would be empty."""
+    if progress_token is not None:
+        rest = {**rest, "progressToken": Raw(b"%d" % progress_token)}
+    return Raw(write_map(rest)) if rest else None
+
+
+def implementation(name: str, version: str, title: str | None = None) -> bytes:
+    """An `Implementation` object: how a client or server names itself."""
+    members = {"name": name, "version": version}
+    if title is not None:
+        members["title"] = title
+    return encode(members)
+
+
+def pick_legacy(requested: str) -> str:
+    """The revision that we answer to a legacy `initialize`: the client's where we know it, else our latest."""
+    return requested if requested in LEGACY_VERSIONS else LATEST_LEGACY
+
+
+def has_capability(capabilities: Raw | None, question: str) -> bool:
+    """True where a client that declared `capabilities` may be asked `question` (a method of QUESTIONS)."""
+    from interlock.wire.messages import try_map
+
+    needed = QUESTIONS.get(question)
+    members = try_map(capabilities)
+    return needed is not None and members is not None and needed in members and bytes(members[needed]) != b"null"

@@ -1,0 +1,156 @@
+"""The HTTP headers that mirror a request's body (MCP 2026-07-28, Streamable HTTP: Request Metadata, Server Validation)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from interlock.wire import codes
+from interlock.wire.messages import Raw, WireError, try_json, try_map, try_str
+
+NAME_SOURCE: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""Which member of `params` the `Mcp-Name` header mirrors."""
+
+_PREFIX: Final = "=?base64?"
+_SUFFIX: Final = "?="
+_SAFE_INTEGER: Final = 2**53 - 1
+
+
+class HeaderParam(Protocol):
+    """One tool parameter that is mirrored: the header's full name, and the path of `properties` that leads to it."""
+
+    @property
+    def header_name(self) -> str: ...
+    @property
+    def path(self) -> Sequence[str]: ...
+
+
+def encode_value(value: str) -> str:
+    """A value as it may stand in a header: as it is where it is plain ASCII, else in the base64 form."""
+    plain = (
+        all(0x20 <= ord(char) <= 0x7E or char == "\t" for char in value)
+        and value == value.strip(" \t")
+        and not (value.startswith(_PREFIX) and value.endswith(_SUFFIX))
+    )
+    if plain:
+        return value
+    return _PREFIX + base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii") + _SUFFIX
+
+
+def decode_value(text: str) -> str:
+    """The value that a header stands for. Raises ValueError where the base64 form is broken or holds no UTF-8."""
+    if not (text.startswith(_PREFIX) and text.endswith(_SUFFIX) and len(text) >= len(_PREFIX) + len(_SUFFIX)):
+        return text
+    try:
+        return base64.b64decode(text[len(_PREFIX) : -len(_SUFFIX)], validate=True).decode("utf-8")
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"not valid base64: {error}") from None
+
+
+def value_at(arguments: Raw | None, path: Sequence[str]) -> object:
+    """The argument at a property path, or None where it is absent or null."""
+    current: Raw | None = arguments
+    for step in path:
+        members = try_map(current)
+        if members is None or step not in members:
+            return None
+        current = members[step]
+    return try_json(current)
+
+
+def spell(value: object) -> str | None:
+    """A primitive as header text; None where it cannot be mirrored."""
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return str(value) if abs(value) <= _SAFE_INTEGER else None
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _SAFE_INTEGER:
+        return str(int(value))
+    return None
+
+
+def param_headers(params: Sequence[HeaderParam], arguments: Raw | None) -> list[tuple[str, str]]:
+    """The `Mcp-Param-*` headers of one call, encoded."""
+    headers: list[tuple[str, str]] = []
+    for param in params:
+        text = spell(value_at(arguments, param.path))
+        if text is not None:
+            headers.append((param.header_name, encode_value(text)))
+    return headers
+
+
+def mismatch(message: str) -> WireError:
+    return WireError(codes.HEADER_MISMATCH, f"Header mismatch: {message}")
+
+
+def check_standard(headers: Mapping[bytes, bytes], method: str, version: str, name: Raw | None) -> None:
+    """Compare the standard headers of a modern POST with its body. `headers` has lower-case names.
+
+    Raises WireError (-32020) for the first header that is missing or says something else.
+    """
+    given = _text(headers, b"mcp-protocol-version")
+    if given is None:
+        raise mismatch("the MCP-Protocol-Version header is missing")
+    if given != version:
+        raise mismatch(f"MCP-Protocol-Version header value {given!r} does not match body value {version!r}")
+    given = _text(headers, b"mcp-method")
+    if given is None:
+        raise mismatch("the Mcp-Method header is missing")
+    if given != method:
+        raise mismatch(f"Mcp-Method header value {given!r} does not match body value {method!r}")
+    if method in NAME_SOURCE:
+        given = _text(headers, b"mcp-name")
+        if given is None:
+            raise mismatch("the Mcp-Name header is missing")
+        wanted = try_str(name)
+        try:
+            decoded = decode_value(given)
+        except ValueError as error:
+            raise mismatch(f"the Mcp-Name header is {error}") from None
+        if decoded != wanted:
+            raise mismatch(f"Mcp-Name header value {decoded!r} does not match body value {wanted!r}")
+
+
+def check_params(headers: Mapping[bytes, bytes], params: Sequence[HeaderParam], arguments: Raw | None) -> None:
+    """Compare the `Mcp-Param-*` headers of one call with its arguments. Raises WireError (-32020)."""
+    for param in params:
+        wanted = value_at(arguments, param.path)
+        given = _text(headers, param.header_name.lower().encode())
+        if wanted is None:
+            if given is not None:
+                raise mismatch(f"{param.header_name} is sent, but the argument is absent or null")
+            continue
+        if given is None:
+            raise mismatch(f"the {param.header_name} header is missing")
+        try:
+            decoded = decode_value(given)
+        except ValueError as error:
+            raise mismatch(f"the {param.header_name} header is {error}") from None
+        if not _same(decoded, wanted):
+            raise mismatch(f"{param.header_name} does not match the argument")
+
+
+def _same(text: str, value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return text == spell(value)
+    # Integers are compared as numbers: `42.0` and `42` are equal (Server Validation, note).
+    try:
+        return float(text) == float(value) and (int(text) == value if text.lstrip("-").isdigit() else True)
+    except (ValueError, OverflowError):
+        return False
+
+
+def _text(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
+    value = headers.get(name)
+    if value is None:
+        return None
+    text = value.strip(b" \t")
+    if any((byte < 0x20 and byte != 0x09) or byte > 0x7E for byte in text):
+        raise mismatch(f"the {name.decode()} header has characters that a header may not hold")
+    return text.decode("ascii")

@@ -1,0 +1,56 @@
+"""What every test may use: a home of its own, deadlines instead of sleeps, and where the real programs are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# A shared two-core machine is slow at times: hypothesis judges examples, not milliseconds.
+settings.register_profile("interlock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("interlock")
+
+
+@pytest.fixture
+def interlock_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty Interlock home in an empty user home, so that no test reads or writes the real one."""
+    home = tmp_path / "home"
+    state = home / ".interlock"
+    home.mkdir()
+    state.mkdir(mode=0o700)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    monkeypatch.setenv("INTERLOCK_HOME", str(state))
+    for name in ("XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    return state
+
+
+@pytest.fixture
+def within() -> Callable[[float], asyncio.Timeout]:
+    """`async with within(5):` fails the test when its body has not finished in that many seconds."""
+
+    def deadline(seconds: float) -> asyncio.Timeout:
+        return asyncio.timeout(seconds)
+
+    return deadline
+
+
+@pytest.fixture
+def child_environment(interlock_home: Path) -> dict[str, str]:
+    """Environment for a child process that runs `python -m interlock` or an example server from this checkout."""
+    environment = {
+        name: os.environ[name]
+        for name in ("HOME", "USERPROFILE", "INTERLOCK_HOME", "LANG", "SYSTEMROOT", "TMPDIR")
+        if name in os.environ
+    }
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    environment["PYTHONPATH"] = str(ROOT / "src")
+    return environment

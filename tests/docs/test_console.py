@@ -1,0 +1,184 @@
+"""Runs the documentation: every `console` block of a page, in order, in an empty home, and compares what it prints.
+
+In a page,
+
+- a `console` block holds commands after `$ ` and their output; a line `...` stands for any lines, and `...` inside a
+  line for any text; runs of spaces count as one;
+- any block with `title="NAME"` is written to the file NAME before the commands that follow it;
+- a command that ends in ` &` stays in the background; the page goes on when it has printed its last expected line;
+- a question that ends in `[y/N]` is answered as the page shows it, `y` where it shows nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+INSPECTOR = ROOT / "tests/npm/node_modules/.bin/mcp-inspector"
+_ALL = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
+PAGES = [page for page in _ALL if page.exists() and "```console\n" in page.read_text(encoding="utf-8")]
+_BLOCK = re.compile(r"^```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_TITLE = re.compile(r'title="([^"]+)"')
+_QUESTION = re.compile(rb"\[y/N\]:? ?$")
+_MARK = "\x1e"
+_SECONDS = 50.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command of a page and the output that the page shows for it."""
+
+    command: str
+    shown: str
+
+    @property
+    def background(self) -> bool:
+        return self.command.endswith(" &")
+
+
+def _steps(body: str) -> Iterator[Step]:
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        last = next(index for index, line in enumerate(lines) if not line.endswith("\\"))
+        yield Step("\n".join(lines[: last + 1]), "\n".join(lines[last + 1 :]).strip("\n"))
+
+
+def _script(page: str) -> tuple[str, list[Step]]:
+    """A bash script that does what the page says, with a mark and the exit code after each command."""
+    lines = ["trap 'kill $(jobs -p) 2>/dev/null' EXIT"]
+    steps: list[Step] = []
+    for block in _BLOCK.finditer(page):
+        title = _TITLE.search(block["info"])
+        if title:
+            lines.append(f"cat > {shlex.quote(title[1])} <<'END_OF_FILE'\n{block['body']}END_OF_FILE")
+        if block["language"] != "console":
+            continue
+        for step in _steps(block["body"]):
+            steps.append(step)
+            if step.background:
+                awaited = [line for line in step.shown.splitlines() if line.strip() != "..."][-1].split("...")[0]
+                log = f"$HOME/output-{len(steps)}"
+                lines.append(f"{step.command.removesuffix('&')} >{log} 2>&1 &")
+                lines.append(
+                    f"until grep -qF -- {shlex.quote(awaited)} {log}; do kill -0 $! || break; sleep 0.05; done"
+                )
+                lines.append(f"cat {log}")
+            else:
+                lines.append(step.command)
+            lines.append(f"printf '{_MARK}%s{_MARK}' $?")
+    return "\n".join(lines) + "\n", steps
+
+
+def _pattern(shown: str) -> re.Pattern[str]:
+    """What the output has to match: the shown text, with `...` for anything and any run of spaces for one."""
+    whole = r"(?:[^\n]*\n)*?"
+    lines = []
+    for line in shown.splitlines():
+        words = [re.escape(word) for word in re.sub(r"\s+", " ", line).strip().split("...")]
+        lines.append(whole if line.strip() == "..." else "[^\\n]*?".join(words) + "\n")
+    return re.compile("".join(lines))
+
+
+def _normal(output: str) -> str:
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output).replace("\r\n", "\n").replace("\r", "\n")
+    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in plain.strip("\n").split("\n"))
+    text = "\n".join(lines)
+    return f"{text}\n" if text else ""
+
+
+def _run(script: Path, environment: dict[str, str], folder: Path) -> str:
+    """Output of the script at a terminal of its own, where every question is answered with yes."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.execvpe("bash", ["bash", "--noprofile", "--norc", str(script)], environment)
+    output = b""
+    end = time.monotonic() + _SECONDS
+    try:
+        while time.monotonic() < end:
+            if not select.select([terminal], [], [], 0.2)[0]:
+                continue
+            try:
+                data = os.read(terminal, 65536)
+            except OSError:
+                break
+            if not data:
+                break
+            output += data
+            if _QUESTION.search(output):
+                os.write(terminal, b"y\n")
+        else:
+            pytest.fail(f"not finished after {_SECONDS:.0f} s; so far:\n{output.decode(errors='replace')}")
+    finally:
+        os.close(terminal)
+        if time.monotonic() >= end:
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return output.decode(errors="replace")
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Pages may use the default port, so one at a time, also between the processes of a parallel run."""
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _tools(folder: Path) -> Path:
+    """A folder for the search path: `interlock` of this checkout, and an `npx` that runs the pinned inspector."""
+    source, python = shlex.quote(str(ROOT / "src")), shlex.quote(sys.executable)
+    launchers = {
+        "interlock": f'PYTHONPATH={source} exec {python} -m interlock "$@"',
+        "npx": f'shift; exec node {shlex.quote(str(INSPECTOR))} "$@"',
+    }
+    folder.mkdir()
+    for name, line in launchers.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_does_what_it_says(page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    text, steps = _script(page.read_text(encoding="utf-8"))
+    if "npx " in text and not INSPECTOR.exists():
+        pytest.skip("needs the MCP inspector: run `make setup` on a machine with a package index")
+    home = tmp_path / "home"
+    folder = home / "project"
+    folder.mkdir(parents=True)
+    script = tmp_path / "page.sh"
+    script.write_text(text)
+    environment = {
+        "HOME": str(home),
+        "PATH": os.pathsep.join([str(_tools(tmp_path / "bin")), str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "COLUMNS": "160",
+    }
+    with _alone(tmp_path_factory.getbasetemp().parent / "console.lock"):
+        parts = _run(script, environment, folder).split(_MARK)
+    outputs, codes = parts[0:-1:2], parts[1::2]
+    report = "".join(f"$ {step.command}\n{output}" for step, output in zip(steps, outputs, strict=False))
+    assert len(codes) == len(steps), f"the page stopped early:\n{report}{parts[-1]}"
+    for step, output, code in zip(steps, outputs, codes, strict=True):
+        assert code == "0", f"exit code {code}:\n{report}"
+        assert _pattern(step.shown).fullmatch(_normal(output)), (
+            f"$ {step.command}\nshown:\n{step.shown}\nprinted:\n{output}"
+        )
