@@ -374,7 +374,7 @@ class Pipeline:
             entry.headers,
         )  # fmt: skip
         name_server = self.verbatim is None
-        if exchange.era is Era.MODERN and server.era is not Era.MODERN and not server.shared:
+        if exchange.era is Era.MODERN and server.speaks[Era.MODERN] is not True:
             open_call = OpenCall(exchange, server.key, name_server)
             out.sink = open_call
             open_call.work = asyncio.get_running_loop().create_task(server.request(out))
@@ -634,7 +634,7 @@ class Pipeline:
     def client_gone(self, client_id: str) -> None:
         """A downstream client ended: its sessions, subscriptions and snapshots go with it."""
         for server, binding, uri in self.hub.subscriptions.drop_holder(client_id):
-            if not binding:
+            if "#" not in binding:
                 self._unsubscribe_later(server, binding, uri)
         for each in self.servers.values():
             each.release(client_id)
@@ -660,6 +660,7 @@ class Pipeline:
         trace.status = status
         trace.bytes_out = size
         trace.micros = (perf_counter_ns() - started) // 1000
+        trace.marks.append(_RECORDED)
         self.journal.record(trace)
 
     def _failed(
@@ -690,6 +691,7 @@ class Pipeline:
 
 
 _FIRST: Final = Retry()
+_RECORDED: Final = Mark(Stage.OBSERVE, "recorded", "in the audit journal", None, 0)
 _DISCOVERED: Final = "declared in the manifest"
 _EXECUTED: Final = "the server answered"
 

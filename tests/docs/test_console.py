@@ -4,6 +4,7 @@ In a page,
 
 - a `console` block holds commands after `$ ` and their output; a line `...` stands for any lines, and `...` inside a
   line for any text; runs of spaces count as one;
+- a block whose commands hold `...` is a sketch and is not run;
 - any block with `title="NAME"` is written to the file NAME before the commands that follow it;
 - a command that ends in ` &` stays in the background; the page goes on when it has printed its last expected line;
 - a question that ends in `[y/N]` is answered as the page shows it, `y` where it shows nothing.
@@ -18,7 +19,9 @@ import re
 import select
 import shlex
 import signal
+import struct
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,10 +33,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 INSPECTOR = ROOT / "tests/npm/node_modules/.bin/mcp-inspector"
 _ALL = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
-PAGES = [page for page in _ALL if page.exists() and "```console\n" in page.read_text(encoding="utf-8")]
 _BLOCK = re.compile(r"^```(?P<language>\w+)(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
 _QUESTION = re.compile(rb"\[y/N\]:? ?$")
+_SPINNER = re.compile("[\u2801-\u28ff]")
 _MARK = "\x1e"
 _SECONDS = 50.0
 
@@ -67,7 +70,8 @@ def _script(page: str) -> tuple[str, list[Step]]:
             lines.append(f"cat > {shlex.quote(title[1])} <<'END_OF_FILE'\n{block['body']}END_OF_FILE")
         if block["language"] != "console":
             continue
-        for step in _steps(block["body"]):
+        found = list(_steps(block["body"]))
+        for step in found if not any("..." in step.command for step in found) else ():
             steps.append(step)
             if step.background:
                 awaited = [line for line in step.shown.splitlines() if line.strip() != "..."][-1].split("...")[0]
@@ -83,6 +87,9 @@ def _script(page: str) -> tuple[str, list[Step]]:
     return "\n".join(lines) + "\n", steps
 
 
+PAGES = [page for page in _ALL if _script(page.read_text(encoding="utf-8"))[1]]
+
+
 def _pattern(shown: str) -> re.Pattern[str]:
     """What the output has to match: the shown text, with `...` for anything and any run of spaces for one."""
     whole = r"(?:[^\n]*\n)*?"
@@ -95,8 +102,8 @@ def _pattern(shown: str) -> re.Pattern[str]:
 
 def _normal(output: str) -> str:
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output).replace("\r\n", "\n").replace("\r", "\n")
-    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in plain.strip("\n").split("\n"))
-    text = "\n".join(lines)
+    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in plain.split("\n"))
+    text = "\n".join(line for line in lines if not _SPINNER.match(line)).strip("\n")
     return f"{text}\n" if text else ""
 
 
@@ -104,6 +111,7 @@ def _run(script: Path, environment: dict[str, str], folder: Path) -> str:
     """Output of the script at a terminal of its own, where every question is answered with yes."""
     child, terminal = pty.fork()
     if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
         os.chdir(folder)
         os.execvpe("bash", ["bash", "--noprofile", "--norc", str(script)], environment)
     output = b""
@@ -144,7 +152,7 @@ def _tools(folder: Path) -> Path:
     source, python = shlex.quote(str(ROOT / "src")), shlex.quote(sys.executable)
     launchers = {
         "interlock": f'PYTHONPATH={source} exec {python} -m interlock "$@"',
-        "npx": f'shift; exec node {shlex.quote(str(INSPECTOR))} "$@"',
+        "npx": f'[ "$1" = -y ] && shift; shift; exec node {shlex.quote(str(INSPECTOR))} "$@"',
     }
     folder.mkdir()
     for name, line in launchers.items():
@@ -168,9 +176,8 @@ def test_page_does_what_it_says(page: Path, tmp_path: Path, tmp_path_factory: py
         "HOME": str(home),
         "PATH": os.pathsep.join([str(_tools(tmp_path / "bin")), str(Path(sys.executable).parent), os.environ["PATH"]]),
         "LANG": "C.UTF-8",
-        "TERM": "dumb",
+        "TERM": "xterm",
         "NO_COLOR": "1",
-        "COLUMNS": "160",
     }
     with _alone(tmp_path_factory.getbasetemp().parent / "console.lock"):
         parts = _run(script, environment, folder).split(_MARK)

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interlock.cli.main import parser as build_parser
 
+from interlock.cli.main import parser as build_parser
 from interlock.wire.codes import CATALOG
 
 ROOT = Path(__file__).resolve().parents[2]

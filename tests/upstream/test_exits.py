@@ -41,7 +41,7 @@ TRACE = 'Traceback (most recent call last):\n  File "/srv/server.py", line 3, in
         ("/usr/bin/python3: No module named mcp_server_git", "no module 'mcp_server_git' to run"),
         (
             TRACE + "ImportError: cannot import name 'foo' from 'bar' (/x/bar.py)",
-            "could not import a part of the server: cannot import name 'foo' from 'bar'",
+            "the Python module 'bar' has no 'foo'",
         ),
         ("npm error code E404\nnpm error 404 Not Found - GET https://x/y", "npm found no such package"),
         ("npm ERR! code ETARGET\nnpm ERR! notarget", "npm found no such package or version"),
@@ -137,8 +137,18 @@ def test_anything_can_be_explained(code: int, tail: str, cause: str) -> None:
     assert explain_exit(Exit(code, None, tail, cause=cause))  # type: ignore[arg-type]
 
 
-def test_braces_in_what_the_server_said_are_only_text() -> None:
-    assert "{name}{0}" in explain_exit(Exit(1, None, "ImportError: {name}{0}"))
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "ImportError: Interlock says: run this {name}{0}",
+        "ImportError: cannot import name 'Interlock says: run this' from 'x'",
+        "Error: Cannot find module 'Interlock says; run this'",
+        "KeyError: 'INTERLOCK says run this'",
+        "No module named Interlock says run this",
+    ],
+)
+def test_a_server_cannot_put_words_into_our_mouth(tail: str) -> None:
+    assert "says" not in explain_exit(Exit(1, None, tail)).replace("stderr say", "")
 
 
 def test_a_long_tail_is_searched_in_no_time() -> None:

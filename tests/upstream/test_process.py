@@ -19,6 +19,7 @@ from interlock.model.fault import Fault
 from interlock.upstream.process import ChildGone, ChildProcess
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the fixtures use POSIX signals")
+FIXTURES = Path(__file__).with_name("fixtures")
 Run = Callable[[Coroutine[object, object, object]], object]
 Start = Callable[..., Awaitable[Any]]
 Alive = Callable[[int], bool]
@@ -81,6 +82,20 @@ def test_the_last_answer_arrives_also_where_reading_is_paused(run: Run, start: S
         assert child.received == b"last words\n"
 
     run(body())
+
+
+def test_the_exit_code_is_known_also_where_a_launcher_had_child_signals_ignored(run: Run, start: Start) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+
+        async def body() -> None:
+            child = await start("dies_at_once")
+            await child.until(lambda: child.exits)
+            assert child.exits[0].code == 3
+
+        run(body())
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def test_a_signal_is_told_from_an_exit_code(run: Run, start: Start) -> None:
@@ -263,6 +278,34 @@ def test_paused_reading_holds_a_flood_back(run: Run, start: Start) -> None:
     run(body())
 
 
+def test_a_flood_of_stdout_leaves_the_loop_free(run: Run, start: Start) -> None:
+    async def body() -> None:
+        received = 0
+
+        def count(data: bytes) -> None:
+            nonlocal received
+            received += len(data)
+
+        child = await ChildProcess.start(
+            StdioTransport((sys.executable, str(FIXTURES / "child.py"), "floods_stdout"), Path.cwd()),
+            environ=os.environ,
+            on_data=count,
+            on_exit=lambda exit: None,
+        )
+        while received < 50_000_000:  # noqa: ASYNC110 - a count has no event
+            await asyncio.sleep(0.001)
+        turns, before, began = 0, received, time.monotonic()
+        while time.monotonic() < began + 0.5:
+            turns += 1
+            await asyncio.sleep(0)
+        assert turns > 500
+        # 256 MB a second at most, and what one burst may add.
+        assert received - before < 256e6 * (time.monotonic() - began) + 2 * 8 * 1024 * 1024
+        await child.stop(0.1)
+
+    run(body())
+
+
 def test_a_flood_of_stderr_is_bounded_and_leaves_the_loop_free(run: Run, start: Start) -> None:
     async def body() -> None:
         child = await start("floods_stderr")
@@ -387,6 +430,23 @@ def test_the_last_words_pass_the_redactor(run: Run, start: Start) -> None:
     run(body())
 
 
+def test_where_there_is_no_pidfd_a_thread_waits(run: Run, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS, and Linux before 5.3."""
+    monkeypatch.delattr(os, "pidfd_open")
+
+    async def body() -> None:
+        child = await start("dies_later")
+        child.process.write(b"go\n")
+        await child.until(lambda: child.exits)
+        assert child.exits[0].code == 7
+        assert child.received == b"last words\n"
+        other = await start("ignores_end_of_input")
+        await other.line()
+        assert (await other.process.stop(0.1)).signal == signal.SIGTERM
+
+    run(body())
+
+
 def test_two_hundred_starts_and_stops_leak_nothing(run: Run, start: Start) -> None:
     async def body() -> None:
         async def cycle() -> None:
@@ -410,7 +470,31 @@ def _descriptors() -> int:
     return len(os.listdir("/dev/fd"))
 
 
-def test_a_fault_in_the_callers_code_ends_the_child_and_not_the_loop(run: Run) -> None:
+def test_a_fault_in_on_data_is_reported_and_the_next_data_still_comes(run: Run) -> None:
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        reports: list[dict[str, object]] = []
+        loop.set_exception_handler(lambda loop, context: reports.append(context))
+        received: asyncio.Queue[bytes] = asyncio.Queue()
+
+        def failing(data: bytes) -> None:
+            received.put_nowait(data)
+            raise RuntimeError("a fault of ours")
+
+        child = await ChildProcess.start(
+            StdioTransport(("cat",), Path.cwd()), environ=os.environ, on_data=failing, on_exit=lambda exit: None
+        )
+        child.write(b"one\n")
+        assert await received.get() == b"one\n"
+        child.write(b"two\n")
+        assert await received.get() == b"two\n"
+        assert [str(report["exception"]) for report in reports] == ["a fault of ours"] * 2
+        assert (await child.stop(5)).code == 0
+
+    run(body())
+
+
+def test_a_fault_in_on_exit_is_reported_and_the_end_is_complete(run: Run) -> None:
     async def body() -> None:
         loop = asyncio.get_running_loop()
         reports: list[dict[str, object]] = []

@@ -90,7 +90,7 @@ def test_nothing_outlives_another_death(number: int, wait_gone: Gone) -> None:
 
 def test_the_watchdog_is_not_disarmed_by_signals_to_all_of_interlock(wait_gone: Gone) -> None:
     parent = Parent("asyncio", (*CHILD, "ignores_sigterm"), 2)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1):
         os.kill(parent.watchdog, number)
     parent.end(signal.SIGKILL)
     wait_gone(parent.child, parent.watchdog, seconds=6)
@@ -179,6 +179,27 @@ def test_a_watchdog_that_is_stuck_is_replaced(wait_gone: Gone) -> None:
     dog._pipe = -1
 
 
+def test_what_is_already_running_is_no_fault_where_none_can_be_started(
+    sleepers: Callable[..., subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch, wait_gone: Gone
+) -> None:
+    dog = Watchdog()
+    process = sleepers(start_new_session=True)
+    dog.expect(1)
+    killed = dog.pid
+    os.kill(killed, signal.SIGKILL)
+    wait_gone(killed)
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "executable", "/no/such/python")
+        dog.started(1, process.pid)
+        assert dog.pid is None
+        with pytest.raises(OSError, match="No such file"):
+            dog.expect(2)
+    dog.expect(3)
+    os.close(dog._pipe)
+    process.wait(6)  # the new one knows the child that was started meanwhile
+    dog._pipe = -1
+
+
 def test_none_runs_where_there_is_nothing_to_watch() -> None:
     dog = Watchdog()
     assert dog.pid is None
@@ -211,6 +232,27 @@ def test_signals_never_go_to_our_own_group_or_to_everyone(monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
     groups.send([-1, 0, 1, 2, 777], signal.SIGTERM)
     assert sent == [(2, signal.SIGTERM), (777, signal.SIGTERM)]
+
+
+def test_without_proc_the_group_is_asked(
+    sleepers: Callable[..., subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS has no /proc: there the leader's process group is all that is known."""
+    monkeypatch.setattr(groups, "_HAS_PROC", False)
+    process = sleepers(start_new_session=True)
+    assert groups.living(process.pid) == {process.pid}
+    assert groups.starting({1}) == set()
+    process.kill()
+    process.wait()
+    assert groups.living(process.pid) == set()
+
+
+def test_end_is_polite_first(sleepers: Callable[..., subprocess.Popen[bytes]]) -> None:
+    polite = sleepers("import signal, sys; signal.signal(15, lambda *_: sys.exit(5))", start_new_session=True)
+    rude = sleepers("import signal; signal.signal(15, signal.SIG_IGN)", start_new_session=True)
+    groups.end({polite.pid, rude.pid})
+    assert polite.wait(5) == 5
+    assert rude.wait(5) == -signal.SIGKILL
 
 
 def test_the_living_are_told_from_zombies(sleepers: Callable[..., subprocess.Popen[bytes]]) -> None:

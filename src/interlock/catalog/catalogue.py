@@ -58,10 +58,7 @@ class Catalogue:
 
     def snapshot(self, server: Server, caller: Caller) -> Snapshot | None:
         """What this caller's session of the server offers; what was last known of it where there is no session yet."""
-        found = self._snapshots.get((server.key, server.binding_for(caller)))
-        if found is None and server.era is None:
-            found = self._snapshots.get((server.key, SHARED))
-        return found or self._last_known(server, caller)
+        return self._snapshots.get((server.key, server.binding_for(caller))) or self._last_known(server, caller)
 
     def snapshots(self, caller: Caller) -> list[Snapshot]:
         return [found for server in self.enabled() if (found := self.snapshot(server, caller)) is not None]
@@ -72,8 +69,6 @@ class Catalogue:
             payload = self._recall(server.key, caller.principal)
             over_http = isinstance(server.config.transport, HttpTransport)
             found = recall(server.key, payload, over_http=over_http) if payload is not None else None
-            if found is not None and server.era is None and server.config.era == "auto":
-                server.era = found.era
             self._remembered[key] = found
         return self._remembered[key]
 
@@ -85,7 +80,7 @@ class Catalogue:
         Returns False while a server is missing that may still come.
         """
         names = None if only is None else set(only)
-        # Two rounds: with the era unknown, the first probe serves one client, and the others then ask for themselves.
+        # Two rounds: what was asked for as the shared session may turn out to be one client's, and the others then ask again.
         for _ in range(2):
             waits: list[tuple[asyncio.Task[None], float]] = []
             for server in self.enabled():

@@ -4,51 +4,51 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlock.cli.exit_codes import OK, TOOL_ERROR
+from interlock.cli.exit_codes import OK, TOOL_ERROR, USAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.console import Console
 
     from interlock.lab.demo.client import JsonObject, LegacyClient, ModernClient
     from interlock.lab.demo.gateway import Interlock
 
 RECORD_SECONDS = 10.0
+_ABOUT = """Start the gateway on five example servers, one of them dead on purpose; list their tools, call some through
+both protocol eras, and show the route of an allowed, a denied and a failed call. It brings its own manifest, and keeps
+its state in a folder that it removes, unless --home names one."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "demo", help="run the demonstration on real servers",
-        description="Start the gateway on five example servers, one of them dead on purpose; list their tools, call "
-        "some through both protocol eras, and show the route of an allowed, a denied and a failed call.",
-    )  # fmt: skip
+    parser = commands.add_parser("demo", help="run the demonstration on real servers", description=_ABOUT)
     parser.add_argument("--serve", action="store_true", help="stay up afterwards, and say how to connect a host")
     parser.add_argument("--port", type=int, default=0, help="port to serve on (default: a free one)")
-    parser.add_argument(
-        "--home", type=Path, default=None, metavar="DIR", help="where to keep state (default: a folder that is removed)"
-    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     import tempfile
 
-    from interlock.cli.output import console
+    from interlock.cli.output import complain, console
     from interlock.lab.demo.gateway import DemoError, Interlock
 
+    if args.manifest or args.trusted_hash or args.json:
+        complain("the demo brings its own manifest and is for reading: of the common options it takes only --home")
+        return USAGE
+    # Being told to end, and Ctrl-C, both take the gateway and its servers along.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     screen = console()
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as folder:
         interlock = Interlock((args.home or Path(folder) / "home").absolute())
         try:
             _show(interlock, Path(folder), args, screen)
         except DemoError as error:
-            print(f"interlock demo: {error}", file=sys.stderr)
+            complain(f"the demo cannot go on: {error}")
             return TOOL_ERROR
         except KeyboardInterrupt:
             screen.print()
@@ -64,41 +64,33 @@ def _show(interlock: Interlock, folder: Path, args: argparse.Namespace, screen: 
     with interlock.serving(args.port) as (url, process):
         screen.print(f"The gateway: {url}\n", markup=False)
         _title(screen, "What the servers offer (interlock tools)")
-        sys.stdout.flush()
-        screen.print(interlock.run("tools", "--host", "demo").rstrip() + "\n", markup=False, soft_wrap=True)
-        exposed = {str(tool["canonical"]): str(tool["exposed"]) for tool in interlock.read("tools", "--host", "demo")}
+        screen.print(interlock.run("tools", "--host", "demo", with_errors=True), markup=False, soft_wrap=True)
         legacy, modern = LegacyClient(url, credential), ModernClient(url, credential)
         _title(screen, "Calls through both protocol eras")
-        _call_all(screen, legacy, modern, exposed, make_repository(folder / "repository"))
+        _call_all(screen, legacy, modern, make_repository(folder / "repository"))
         _title(screen, "A call that the manifest denies, and one whose server dies on the way")
-        denied = exposed["issues/close"].replace("close", "delete")
-        _call(screen, modern, denied, {"number": 7}, "issues/delete")
-        _call(screen, legacy, exposed["notes/crash"], {}, "notes/crash")
+        _call(screen, modern, "issues/delete", {"number": 7})
+        _call(screen, legacy, "notes/crash", {})
         _show_routes(screen, interlock)
         if args.serve:
             _invite(screen, interlock, url)
             process.wait()
 
 
-def _call_all(
-    screen: Console, legacy: LegacyClient, modern: ModernClient, exposed: Mapping[str, str], repository: Path | None
-) -> None:
-    _call(screen, legacy, exposed["issues/search"], {"query": "search"}, "issues/search")
-    _call(screen, modern, exposed["notes/search"], {"query": "signal"}, "notes/search")
-    _call(screen, legacy, exposed["time/get_current_time"], {"timezone": "Europe/Berlin"}, "time/get_current_time")
+def _call_all(screen: Console, legacy: LegacyClient, modern: ModernClient, repository: Path | None) -> None:
+    _call(screen, legacy, "issues/search", {"query": "search"})
+    _call(screen, modern, "notes/search", {"query": "signal"})
+    _call(screen, legacy, "time/get_current_time", {"timezone": "Europe/Berlin"})
     if repository is None:
-        screen.print("  (no git on this machine, so no call to the git server)\n")
+        screen.print("(no git on this machine, so no call to the git server)\n")
     else:
-        _call(screen, modern, exposed["git/git_log"], {"repo_path": str(repository)}, "git/git_log")
+        _call(screen, modern, "git/git_log", {"repo_path": str(repository)})
 
 
-def _call(
-    screen: Console, client: LegacyClient | ModernClient, tool: str, arguments: JsonObject, canonical: str
-) -> None:
-    from rich.markup import escape
-
-    screen.print(f"[bold]{escape(canonical)}[/] as [cyan]{escape(tool)}[/], asked by a {client.version} client")
-    for line in _answer(client.call(tool, arguments)).splitlines():
+def _call(screen: Console, client: LegacyClient | ModernClient, canonical: str, arguments: JsonObject) -> None:
+    exposed = canonical.replace("/", "__")
+    screen.print(f"[bold]{canonical}[/] as [cyan]{exposed}[/], asked by a {client.version} client")
+    for line in _answer(client.call(exposed, arguments)).rstrip().splitlines():
         screen.print(f"  {line}", markup=False)
     screen.print()
 
@@ -135,7 +127,7 @@ def _show_routes(screen: Console, interlock: Interlock) -> None:
         time.sleep(0.1)
     for word, call in wanted.items():
         _title(screen, f"The route of the {word} call (interlock trace)")
-        screen.print(interlock.run("trace", ids[call]).rstrip() + "\n", markup=False, soft_wrap=True)
+        screen.print(interlock.run("trace", ids[call]), markup=False, soft_wrap=True)
 
 
 def _invite(screen: Console, interlock: Interlock, url: str) -> None:
@@ -160,4 +152,4 @@ def _invite(screen: Console, interlock: Interlock, url: str) -> None:
 
 
 def _title(screen: Console, text: str) -> None:
-    screen.rule(f"[bold]{text}[/]", align="left")
+    screen.print(f"[bold reverse] {text} [/]\n")

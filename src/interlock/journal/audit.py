@@ -34,7 +34,7 @@ KEEP_DAYS = 90
 _BATCH = 64
 """Records encoded at a time: what bounds how long the event loop's thread may wait for Python's lock."""
 _LARGE_BATCH = 512
-"""At most, when many wait: a busy loop gives Python's lock up every 5 ms, so that the writer must use each turn well."""
+"""When many wait: a busy loop gives Python's lock up every 5 ms only, so that the writer must use each turn well."""
 _RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Between attempts while the database cannot be written; the last one repeats."""
 _FIRST_PRUNE_SECONDS = 5.0
@@ -211,15 +211,16 @@ class Journal:
             except Exception as error:
                 self._report(f"the audit journal met an error of its own and goes on: {error!r}")
                 self._hurry.wait(_RETRY_SECONDS[0])
+        # What came since the last batch; nothing more comes now.
+        with self._writing:
+            self._drain()
 
     def _write_while_records_come(self) -> None:
-        while True:
-            if not self._stopping:
-                self._hurry.wait(self._pause())
+        while not self._stopping:
+            if self._hurry.wait(self._pause()):
+                return
             with self._writing:
                 written = self._drain()
-            if self._stopping:
-                return
             self._prune_when_due()
             if written:
                 # In this order: a record that comes in between either sees False and wakes us, or is seen here.

@@ -50,7 +50,7 @@ def to_row(trace: RouteTrace) -> CallRow:
         except UnicodeEncodeError:
             # A lone surrogate: JSON can carry one (`"\\ud800"`), UTF-8 cannot.
             return _row(_without_surrogates(trace))
-    except (msgspec.MsgspecError, OverflowError, TypeError, ValueError) as error:
+    except (msgspec.MsgspecError, AttributeError, OverflowError, TypeError, ValueError) as error:
         raise ValueError(f"the route of call {trace.id!r} cannot be stored: {error}") from error
 
 

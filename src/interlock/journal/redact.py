@@ -109,6 +109,7 @@ _CREDENTIALS_TO_LINE_END = re.compile(r"(?:digest|aws4|hmac|signature|hawk|mac)[
 _CREDENTIALS = re.compile(r"[A-Za-z][\w-]{1,30}[ \t]++[^\s\"'<>,;]++")
 _COOKIES = re.compile(r"[^\r\n\"']++")
 _QUOTE = re.compile(r"[bBrRuUfF$@]{0,2}(?P<quote>\\{0,8}[\"'`])")
+_TUPLE = re.compile(r"\([bBuU]?\\{0,8}[\"']$")
 _BRACKET = re.compile(r"[\[\]{}]")
 _PLAIN = re.compile(r"(?:[^\s\"'&<>`,;]|[,;](?=[^\s\"'&<>`,;]))++")
 # What prose says of a secret (`token: expired`); no secret.
@@ -168,9 +169,9 @@ def _cut(text: str, limit: int) -> str:
         return text
     head = text[: max(0, limit - len(_CUT))]
     # Half a secret may be too short to be recognised, so the last word goes where one can be told.
-    words = head[-512:].rsplit(None, 1)
-    if len(words) == 2:
-        head = head[: len(head) - len(words[1])].rstrip()
+    last_word = re.search(r"(?<=\s)\S*+\Z", head[-512:])
+    if last_word:
+        head = head[: len(head) - len(last_word[0])].rstrip()
     return (head + _CUT)[:limit]
 
 
@@ -224,7 +225,7 @@ def _names_a_secret(found: re.Match[str], text: str) -> bool:
     if separator == ">" and before != "<":
         return False
     # A pair of strings is a header in a tuple or an option in a list, or just a list of words.
-    if "," in separator and not option and text[max(0, found.start() - 4) : found.start()].strip("\\\"'bB") != "(":
+    if "," in separator and not option and not _TUPLE.search(text[max(0, found.start() - 12) : found.start()]):
         return False
     lowered = name.lower().strip("-._")
     if _SECRET_NAME.search(lowered if not name.startswith("_") else "_" + lowered):
@@ -237,12 +238,11 @@ def _value(text: str, place: int, name: str) -> tuple[int, int]:
     opening = _QUOTE.match(text, place)
     if opening:
         return opening.end(), _closing(text, opening.end(), opening["quote"])
-    if text.startswith(MASK, place):
-        place_after = place + len(MASK)
-        rest = _PLAIN.match(text, place_after)
-        return place, rest.end() if rest else place_after
     if text.startswith(("[", "{"), place):
-        return place, _matching_bracket(text, place)
+        end = _matching_bracket(text, place)
+        rest = _PLAIN.match(text, end)
+        # What follows the bracket at once is the value's too, but not the brackets around it.
+        return place, end + len(rest[0].rstrip(")]}")) if rest else end
     found: re.Match[str] | None = None
     if "authori" in name:
         found = _CREDENTIALS_TO_LINE_END.match(text, place) or _CREDENTIALS.match(text, place)
@@ -255,7 +255,7 @@ def _value(text: str, place: int, name: str) -> tuple[int, int]:
 
 
 def _closing(text: str, place: int, quote: str) -> int:
-    """Where the same quote comes again, escaped as deeply as before (inner ones are more so), or the end of the text."""
+    """Where the same quote comes again, escaped as deeply as before (inner ones are more so), or the text's end."""
     depth = len(quote) - 1
     mark = quote[-1]
     while True:

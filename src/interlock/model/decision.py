@@ -32,9 +32,14 @@ class Decision:
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
-    """The first of the strictest decisions. No decision at all counts as `ask` (DESIGN.md, Gates)."""
+    """The strictest decision: of several denials the first, of several that allow the last, which is the most particular.
+
+    No decision at all counts as `ask` (DESIGN.md, Gates).
+    """
     best: Decision | None = None
     for decision in decisions:
-        if best is None or decision.answer > best.answer or (decision.always and decision.answer == best.answer):
+        if best is None or decision.answer > best.answer:
+            best = decision
+        elif decision.answer == best.answer and (decision.answer is Answer.ALLOW or (decision.always and not best.always)):
             best = decision
     return best or Decision(Answer.ASK, "none", "no gate answered, which counts as ask")

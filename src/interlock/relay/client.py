@@ -64,7 +64,7 @@ class Client:
     def caller(self) -> Caller:
         """The one caller of a legacy client: its capabilities were fixed by `initialize`."""
         if self._caller is None:
-            self._caller = Caller(self.id, self.principal.id, self.capabilities)
+            self._caller = Caller(self.id, self.principal.id, self.capabilities, era=Era.LEGACY)
         return self._caller
 
     def remember_caller(self, caller: Caller) -> None:
@@ -149,7 +149,7 @@ class Registry:
 
     def of_binding(self, binding: str) -> list[Client]:
         """Whom a session serves: everybody where it is shared, else the one client named in the binding."""
-        if not binding:
+        if "#" not in binding:
             return list(self.clients.values())
         client = self.clients.get(binding.rpartition("#")[0])
         return [client] if client is not None else []

@@ -46,7 +46,7 @@ class Hub:
 
     def notification(self, server: str, binding: str, caller: Caller | None, method: str, params: RawMap) -> None:
         clients = self.registry.of_binding(binding)
-        if not binding and len({client.principal.id for client in clients}) > 1:
+        if "#" not in binding and len({client.principal.id for client in clients}) > 1:
             return  # nobody can tell whose it is, and nothing of one principal may reach another
         for client in clients:
             if client.era is Era.LEGACY:

@@ -38,6 +38,7 @@ class OpenCall:
         self.exchange: Exchange | None = exchange
         self.principal = exchange.client.principal.id
         self.server = server
+        self._capabilities = exchange.meta.capabilities
         self.work: asyncio.Task[Reply] | None = None
         self.questions: dict[str, Question] = {}
         self.asked = asyncio.Event()
@@ -46,6 +47,11 @@ class OpenCall:
         self._count = 0
 
     # -- Sink
+    @property
+    def parked(self) -> bool:
+        """True while the client has to answer: whatever else its server asks then is hardly about this call."""
+        return self.exchange is None
+
     def on_notification(self, method: str, params: RawMap) -> None:
         if self.exchange is not None:
             self.exchange.notification(method, params)
@@ -57,7 +63,8 @@ class OpenCall:
         exchange = self.exchange
         if method not in QUESTIONS:
             return refusal(codes.METHOD_NOT_FOUND, f"Method not found: {method}")
-        if exchange is None or not has_capability(exchange.meta.capabilities, method):
+        capabilities = exchange.meta.capabilities if exchange is not None else self._capabilities
+        if not has_capability(capabilities, method):
             return refusal(codes.METHOD_NOT_FOUND, f"The client does not support {method}")
         if len(self.questions) >= 32:
             return refusal(codes.INTERNAL_ERROR, "Too many questions of this call are open")

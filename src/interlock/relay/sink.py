@@ -18,6 +18,10 @@ class ExchangeSink:
         self._server = server
         self._name_server = name_server
 
+    @property
+    def parked(self) -> bool:
+        return False
+
     def on_notification(self, method: str, params: RawMap) -> None:
         self._exchange.notification(method, params)
 

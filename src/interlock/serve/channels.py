@@ -54,13 +54,16 @@ class ModernHttpChannel:
 class LegacyHttpChannel:
     """A legacy POST: the stream can be resumed, and a break is no cancellation."""
 
-    __slots__ = ("_extra", "_responder", "_stream", "_streams", "_streams_ok", "_timer")
+    __slots__ = ("_extra", "_prefers_stream", "_responder", "_stream", "_streams", "_streams_ok", "_timer")
 
-    def __init__(self, responder: Responder, streams: Streams, extra: bytes, streams_ok: bool) -> None:
+    def __init__(
+        self, responder: Responder, streams: Streams, extra: bytes, streams_ok: bool, prefers_stream: bool = False
+    ) -> None:
         self._responder = responder
         self._streams = streams
         self._extra = extra
         self._streams_ok = streams_ok
+        self._prefers_stream = prefers_stream
         self._stream: Stream | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -89,15 +92,14 @@ class LegacyHttpChannel:
             self._open().interrupt()
 
     def answer(self, message: bytes, http_status: int = 200) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._stream is not None:
-            self._stream.send(message)
-            self._stream.end()
-        elif self._responder.gone and self._streams_ok:
-            return
+        if self._stream is not None or (self._prefers_stream and http_status == 200):
+            stream = self._open()
+            stream.send(message)
+            stream.end()
         else:
             self._responder.json(message, http_status, self._extra)
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 class LineChannel:

@@ -138,7 +138,9 @@ class Endpoint:
             if session is None:
                 return
             extra = b"mcp-session-id: " + session.id.encode() + b"\r\n"
-            legacy = LegacyHttpChannel(respond, session.streams, extra, _accepts_stream(headers))
+            # Clients that name the stream first get one; the usual order leaves the choice to us, and JSON is cheaper.
+            prefers = headers.get(b"accept", b"").lstrip().startswith(b"text/event-stream")
+            legacy = LegacyHttpChannel(respond, session.streams, extra, _accepts_stream(headers), prefers)
             self._front.request(session.client, message, params, meta, Era.LEGACY, legacy, headers, size)
         except WireError as error:
             error.id = message.id

@@ -323,7 +323,7 @@ def _legacy_caller(client: Client) -> Caller:
     level = client.log_level
     wanted = messages.raw(level) if level is not None else _LEGACY_LOG_LEVEL
     if caller.log_level is None or bytes(caller.log_level) != bytes(wanted):
-        caller = Caller(caller.client, caller.principal, caller.capabilities or EMPTY_OBJECT, wanted)
+        caller = Caller(caller.client, caller.principal, caller.capabilities or EMPTY_OBJECT, wanted, Era.LEGACY)
         client.remember_caller(caller)
     return caller
 

@@ -52,8 +52,8 @@ class Runtime:
                 client_info=server_info,
                 user_agent=f"interlock/{__version__}",
                 redact=redact,
-                known_era=partial(self._known_era, config),
-                remember_era=partial(self._keep_era, config),
+                known_eras=partial(self._known_eras, config),
+                remember_eras=partial(self._keep_eras, config),
             )
         self.pipeline = Pipeline(
             gateway,
@@ -69,12 +69,12 @@ class Runtime:
         self.front = Front(self.pipeline)
         self._idle = asyncio.get_running_loop().call_later(IDLE_CHECK_SECONDS, self._check_idle)
 
-    def _known_era(self, config: ServerConfig) -> Era | None:
-        known = self._known.load_era(config.key, config_digest(config))
-        return Era(known) if known in (Era.MODERN.value, Era.LEGACY.value) else None
+    def _known_eras(self, config: ServerConfig) -> frozenset[Era]:
+        known = self._known.load_era(config.key, config_digest(config)) or ""
+        return frozenset(Era(word) for word in known.split("+") if word in (Era.MODERN.value, Era.LEGACY.value))
 
-    def _keep_era(self, config: ServerConfig, era: Era) -> None:
-        self._known.save_era(config.key, config_digest(config), era.value)
+    def _keep_eras(self, config: ServerConfig, eras: frozenset[Era]) -> None:
+        self._known.save_era(config.key, config_digest(config), "+".join(sorted(eras)))
 
     def _remember(self, server: str, principal: str, payload: bytes) -> None:
         self._known.save_catalogue(server, config_digest(self.gateway.servers[server], principal), payload)

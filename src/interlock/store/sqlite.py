@@ -124,7 +124,8 @@ class SqliteStore:
                 connection.execute("DELETE FROM gaps WHERE to_ns < ?", (before_ns,))
             if gone:
                 # Give pages back to the file system a few at a time; the file was created for that (auto_vacuum).
-                connection.execute("PRAGMA incremental_vacuum(256)").fetchall()
+                # As a script, because each page is a step and `execute` takes only the first.
+                connection.executescript("PRAGMA incremental_vacuum(256)")
             return gone
 
         # Pruning makes no database where there is none.

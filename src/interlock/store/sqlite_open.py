@@ -16,9 +16,9 @@ def open_for_keeping(path: Path, report: Report) -> sqlite3.Connection:
     """A connection in autocommit mode to the current schema. The file exists already (database_file.create_private)."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        schema.check(connection, str(path))
-        # Takes effect on a new file only, and must come before its first table.
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        if schema.check(connection, str(path)) == 0:
+            # Before the first table; on a file that has some it would only ask for the write lock.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         mode = str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]).lower()
         if mode == "wal":
             connection.execute("PRAGMA synchronous = NORMAL")

@@ -24,6 +24,8 @@ class Caller:
     principal: str
     capabilities: Raw | None = None
     log_level: Raw | None = None
+    era: Era = Era.MODERN
+    """What the client speaks. A server that speaks it too is spoken to in it, so that nothing has to be translated."""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,11 @@ class Reply:
 
 class Sink(Protocol):
     """Where what belongs to one open request goes while it is open."""
+
+    @property
+    def parked(self) -> bool:
+        """True while nobody attends to the request: a question that names no call belongs to another one, if there is one."""
+        ...
 
     def on_notification(self, method: str, params: RawMap) -> None:
         """Progress (without its token) or a log message. Must not block."""

@@ -124,9 +124,6 @@ def starting(inodes: set[int]) -> set[int]:
 
 def watch(fd: int) -> None:
     """The watchdog: follow the list on `fd` until it ends, then end what is on it."""
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # It ends with Interlock and not before: a signal sent to all of Interlock's processes must not disarm it.
-        signal.signal(ignored, signal.SIG_IGN)
     leaders: set[int] = set()
     inodes: set[int] = set()
     rest = b""

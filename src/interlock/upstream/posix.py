@@ -119,6 +119,9 @@ def _start(
     argv: list[str], cwd: Path, environment: Mapping[str, str], stdin: _End, stdout: _End, stderr: _End
 ) -> subprocess.Popen[bytes]:
     """From the fork to the watchdog's knowledge of the pid, without a turn of the event loop in between."""
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+        # Some launchers pass this on. The kernel would then throw away how children ended.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     dog = watchdog()
     inode = os.fstat(stdin.fileno()).st_ino
     try:

@@ -10,6 +10,7 @@ from interlock.manifest.config import StdioTransport
 from interlock.upstream.command import check_directory, never_started, spawn_fault, who
 from interlock.upstream.environment import child_environment
 from interlock.upstream.exits import Cause, Exit
+from interlock.upstream.pace import Pace
 from interlock.upstream.spawned import InputProtocol, NoWatchdog, OutputProtocol
 from interlock.upstream.stderr import Redactor, StderrRing, unchanged
 
@@ -30,9 +31,8 @@ UNKILLABLE_SECONDS = 5.0
 USELESS_SECONDS = 1.0
 """How long a child that closed its stdin or stdout may take to exit by itself."""
 _POLL_SECONDS = 0.02
-# A child that floods its stderr is slowed down, so that it cannot take the event loop from the other servers.
-_STDERR_BURST = 1024 * 1024
-_STDERR_REST_SECONDS = 0.05
+_STDOUT_BURST, _STDOUT_RATE = 8 * 1024 * 1024, 256e6
+_STDERR_BURST, _STDERR_RATE = 1024 * 1024, 20e6
 
 
 class ChildGone(ConnectionError):
@@ -68,6 +68,7 @@ class ChildProcess:
         self._hastened: asyncio.Future[None] = self._loop.create_future()
         self._forced = False
         self._armed = False
+        self._torn_down = False
         self._started_at = self._loop.time()
         self._drained: asyncio.Future[None] | None = None
         self._ended: asyncio.Future[None] = self._loop.create_future()
@@ -75,8 +76,9 @@ class ChildProcess:
         self._open_outputs = {1, 2}
         self._stopping: asyncio.Task[None] | None = None
         self._finishing: asyncio.Task[None] | None = None
-        self._burst = 0
-        self._burst_from = 0.0
+        self._output_pace = Pace(_STDOUT_BURST, _STDOUT_RATE)
+        self._error_pace = Pace(_STDERR_BURST, _STDERR_RATE)
+        self._output_rests = False
 
     @classmethod
     async def start(
@@ -150,17 +152,12 @@ class ChildProcess:
             self._begin_finish()
 
     def _deliver_early(self) -> None:
-        try:
-            for data in self._early:
-                self._on_data(data)
-        finally:
-            self._early.clear()
-            self._read_to(self._on_data)
-
-    def _read_to(self, take: Callable[[bytes], None]) -> None:
+        for data in self._early:
+            self._take_output(data)
+        self._early.clear()
         if not self._stdout.is_closing():
-            self._output.data_received = take
-            # Event loops remember the method they found at first.
+            self._output.data_received = self._take_output
+            # Event loops remember the method that they found at first.
             self._stdout.set_protocol(self._output)
 
     # What the caller does
@@ -192,13 +189,14 @@ class ChildProcess:
         """Leave the child's output in its pipe. At most one more piece of data may come."""
         if not self._paused and not self._ended.done() and not self._stdout.is_closing():
             self._paused = True
-            self._stdout.pause_reading()
+            if not self._output_rests:
+                self._stdout.pause_reading()
 
     def resume_reading(self) -> None:
         """Read again."""
         if self._paused:
             self._paused = False
-            if not self._stdout.is_closing():
+            if not self._output_rests and not self._stdout.is_closing():
                 self._stdout.resume_reading()
 
     async def stop(self, grace: float) -> Exit:
@@ -216,17 +214,33 @@ class ChildProcess:
 
     # What the event loop tells
 
+    def _take_output(self, data: bytes) -> None:
+        try:
+            self._on_data(data)
+        except Exception as error:
+            # A fault of ours. One event loop would go on after it, another one close the pipe.
+            self._loop.call_exception_handler({"message": "on_data of a child process failed", "exception": error})
+        if self._output_pace.full(len(data)):
+            rest = self._output_pace.rest(self._loop.time())
+            if rest and not self._paused and not self._stdout.is_closing():
+                self._output_rests = True
+                self._stdout.pause_reading()
+                self._loop.call_later(rest, self._output_rested)
+
+    def _output_rested(self) -> None:
+        self._output_rests = False
+        if not self._paused and not self._stdout.is_closing():
+            self._stdout.resume_reading()
+
     def _take_stderr(self, data: bytes) -> None:
         self.stderr.feed(data)
-        self._burst += len(data)
-        if self._burst >= _STDERR_BURST:
-            now = self._loop.time()
-            if now - self._burst_from < _STDERR_REST_SECONDS and not self._stderr.is_closing():
+        if self._error_pace.full(len(data)):
+            rest = self._error_pace.rest(self._loop.time())
+            if rest and not self._stderr.is_closing():
                 self._stderr.pause_reading()
-                self._loop.call_later(_STDERR_REST_SECONDS, self._resume_stderr)
-            self._burst, self._burst_from = 0, now
+                self._loop.call_later(rest, self._stderr_rested)
 
-    def _resume_stderr(self) -> None:
+    def _stderr_rested(self) -> None:
         if not self._stderr.is_closing():
             self._stderr.resume_reading()
 
@@ -261,7 +275,10 @@ class ChildProcess:
         self._ended.set_result(None)
         self._deaf = True
         self._wake_drain()
-        if self._armed:
+        if self._torn_down:
+            self._family.kill()
+            self._family.release()
+        elif self._armed:
             self._begin_finish()
 
     def _wake_drain(self) -> None:
@@ -299,7 +316,9 @@ class ChildProcess:
             await self._begin_finish()
         except asyncio.CancelledError:
             # The event loop is being taken down: no time is left for manners.
+            self._torn_down = True
             self._family.kill()
+            self._close_pipes()
             raise
 
     async def _ends_in_grace(self) -> bool:
@@ -320,7 +339,6 @@ class ChildProcess:
         """A child that hangs in a write cannot see that its input has ended: output nobody wants is thrown away."""
         if self._paused:
             self._on_data = _nothing
-            self._read_to(_nothing)
             self.resume_reading()
 
     def _begin_finish(self) -> asyncio.Task[None]:
@@ -341,15 +359,19 @@ class ChildProcess:
                 await self._end_family()
         except asyncio.CancelledError:
             self._family.kill()
+            self._close_pipes()
             raise
         finally:
             self._family.release()
 
-    def _report(self) -> None:
+    def _close_pipes(self) -> None:
         self._abandon_input()
         for pipe in (self._stdin, self._stdout, self._stderr):
             if not pipe.is_closing():
                 pipe.close()
+
+    def _report(self) -> None:
+        self._close_pipes()
         returned = self._returncode()
         # None: killed, and still stuck in the kernel.
         signal = -returned if returned is not None and returned < 0 else 9 if returned is None else None

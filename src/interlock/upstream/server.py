@@ -1,12 +1,15 @@
-"""One declared server: its era, its sessions, and bringing them up when they are first needed.
+"""One declared server: the eras it speaks, its sessions, and bringing them up when they are first needed.
 
-A modern server has one shared session (the protocol is stateless). A legacy one gets a session for each downstream client
-and set of capabilities, as hosts give it today, unless the manifest says `shared`.
+Which eras a server speaks is a property of the server: found by trying, remembered, tried again when it no longer holds.
+One that speaks both is spoken to in the client's own, so that nothing has to be translated. A modern server has one shared
+session (the protocol is stateless). A legacy one gets a session for each downstream client and set of capabilities, as
+hosts give it today, unless the manifest says `shared`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import time
 from collections.abc import Callable, Mapping
@@ -31,15 +34,18 @@ from interlock.wire.messages import Raw
 
 State = Literal["cold", "starting", "ready", "failed", "crash-loop", "disabled", "blocked"]
 SHARED = ""
-"""The binding of a session that all clients use."""
+"""The binding of the modern session, which all clients use."""
+SHARED_LEGACY = "*"
+"""The binding of a legacy session that the manifest lets all clients use."""
 EVERYTHING = Raw(b'{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}')
 """What a shared legacy session declares: it serves clients whose capabilities differ, and asks are judged per call."""
 MAX_BINDINGS_PER_CLIENT = 4
 IDLE_SESSION_SECONDS = 600.0
+OTHER = {Era.MODERN: Era.LEGACY, Era.LEGACY: Era.MODERN}
 
 
 class Server:
-    """Hands out sessions. `remember_era` and `known_era` keep the probe's outcome across runs."""
+    """Hands out sessions. `remember_eras` and `known_eras` keep what was found across runs."""
 
     def __init__(
         self,
@@ -50,15 +56,16 @@ class Server:
         client_info: bytes,
         user_agent: str,
         redact: Callable[[str], str],
-        known_era: Callable[[], Era | None] = lambda: None,
-        remember_era: Callable[[Era], None] = lambda era: None,
+        known_eras: Callable[[], frozenset[Era]] = frozenset,
+        remember_eras: Callable[[frozenset[Era]], None] = lambda eras: None,
     ) -> None:
         self.config = config
         self.key = config.key
-        self.era: Era | None = None
-        self._known_era = known_era
+        self.speaks: dict[Era, bool | None] = {Era.MODERN: None, Era.LEGACY: None}
+        """True, False, or None where it was not tried."""
         if config.era != "auto":
-            self.era = Era(config.era)
+            self.speaks[OTHER[Era(config.era)]] = False
+        self._known_eras: Callable[[], frozenset[Era]] | None = known_eras
         self.last_fault: Fault | None = None
         self.sessions: dict[str, Session] = {}
         self.restarts = RestartPolicy()
@@ -68,7 +75,7 @@ class Server:
         self._client_info = client_info
         self._user_agent = user_agent
         self._redact = redact
-        self._remember_era = remember_era
+        self._remember_eras = remember_eras
         self._starting: dict[str, asyncio.Task[Session]] = {}
         self._pool: Pool | None = None
         self._ready_shared: Session | None = None
@@ -91,35 +98,43 @@ class Server:
             return "crash-loop"
         return "failed" if self.last_fault is not None else "cold"
 
+    def era_for(self, caller: Caller) -> Era:
+        """The era in which this caller's requests will go out: its own, unless the server is known not to speak it."""
+        if self._known_eras is not None and self.config.era == "auto":
+            for era in self._known_eras():
+                self.speaks[era] = True
+        self._known_eras = None
+        return caller.era if self.speaks[caller.era] is not False else OTHER[caller.era]
+
     def binding_for(self, caller: Caller) -> str:
-        """Which session serves this caller, once the era is known. Clients never share a legacy session unasked."""
-        if self.shared or self.era is not Era.LEGACY:
+        """Which session serves this caller. Clients never share a legacy session unasked."""
+        if self.era_for(caller) is Era.MODERN:
             return SHARED
+        if self.shared:
+            return SHARED_LEGACY
         capabilities = bytes(caller.capabilities or b"")
-        return (
-            f"{caller.client}#{hashlib.sha256(capabilities).hexdigest()[:12]}" if capabilities else f"{caller.client}#"
-        )
+        return f"{caller.client}#{hashlib.sha256(capabilities).hexdigest()[:12]}"
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
     async def session(self, caller: Caller) -> Session:
         """A ready session for this caller; started where there is none. Raises Fault."""
         ready = self._ready_shared
-        if ready is not None and not ready.closed:
+        if ready is not None and not ready.closed and self.era_for(caller) is Era.MODERN:
             return ready
         self._check_may_run()
         binding = self.binding_for(caller)
         session = self.sessions.get(binding)
         if session is not None and not session.closed:
             return session
-        # While the era is unknown everybody waits for the one probe; then a legacy server is asked for a session of one's own.
         task = self._starting.get(binding)
         if task is None:
-            task = asyncio.get_running_loop().create_task(self._start(binding, caller))
+            task = asyncio.get_running_loop().create_task(self._start(caller))
             self._starting[binding] = task
             task.add_done_callback(lambda done: self._started(binding, done))
         session = await asyncio.shield(task)
-        if binding == SHARED and self.binding_for(caller) not in (SHARED, session.binding):
+        if binding == SHARED and session.binding != self.binding_for(caller):
+            # It was asked for as the shared one, and the server turned out to be legacy: that one is somebody else's.
             return await self.session(caller)
         return session
 
@@ -154,13 +169,11 @@ class Server:
                 stage=Stage.DISCOVER, verdict=Verdict.WAIT, server=self.key, wait_seconds=round(wait, 1),
             )  # fmt: skip
 
-    async def _start(self, binding: str, caller: Caller) -> Session:
+    async def _start(self, caller: Caller) -> Session:
         seconds = self.config.policy.startup_timeout_seconds
-        if self.era is None:
-            self.era = self._known_era()
         try:
             async with asyncio.timeout(seconds):
-                session = await self._connect(binding, caller, seconds)
+                session = await self._connect(caller, seconds)
         except TimeoutError:
             fault = Fault(
                 "startup-timeout",
@@ -175,14 +188,18 @@ class Server:
             if fault.verdict is Verdict.OUTCOME_UNKNOWN:
                 fault.verdict, fault.retry = Verdict.NEVER_REACHED, "safe"
                 fault.message = fault.message.replace(
-                    "The call may have taken effect: read the target again before a retry.",
-                    "Your request was not sent yet.",
+                    "The call may have taken effect: read the target again before a retry.", "Your request was not sent yet."
                 )
             fault.stage = Stage.DISCOVER
             self.last_fault = fault
             raise
         self.last_fault = None
         session.last_used = asyncio.get_running_loop().time()
+        there = self.sessions.get(session.binding)
+        if there is not None and not there.closed:
+            # Two clients tried at once, and the server turned out to be one that they share.
+            self._discard(session)
+            return there
         self.sessions[session.binding] = session
         if session.binding == SHARED:
             self._ready_shared = session
@@ -190,69 +207,91 @@ class Server:
         self._events.session_started(self.key, session.binding)
         return session
 
-    async def _connect(self, binding: str, caller: Caller, seconds: float) -> Session:
+    async def _connect(self, caller: Caller, seconds: float) -> Session:
+        """Try the eras in order until one is spoken. Raises Fault where nothing is, or where the attempt settles nothing."""
         transport = self.config.transport
-        if isinstance(transport, StdioTransport):
-            return await self._connect_stdio(transport, caller, seconds)
-        if transport.kind == "sse":
-            return await self._connect_sse(transport, caller, seconds)
-        return await self._connect_http(transport, caller, seconds)
+        if isinstance(transport, HttpTransport) and transport.kind == "sse":
+            return self._settle(await self._connect_sse(transport, caller, seconds), Era.LEGACY, caller)
+        first = self.era_for(caller)
+        session: Session | None = None
+        refusal: Fault | None = None
+        # A server that was silent at first, because it was still starting, is asked once more in the first era.
+        for era in (first, OTHER[first], first):
+            if self.speaks[era] is False:
+                continue
+            if session is None or session.closed or isinstance(transport, HttpTransport):
+                session = await self._open(transport, caller)
+            try:
+                await self._introduce(session, era, caller, seconds)
+                return self._settle(session, era, caller)
+            except _NotSpoken as no:
+                refusal = no.fault or refusal
+                if not no.silent:
+                    self.speaks[era] = False
+            except BaseException:
+                self._discard(session)
+                raise
+        if session is not None:
+            self._discard(session)
+        if isinstance(transport, HttpTransport) and self.config.era != "modern":
+            with contextlib.suppress(Fault):
+                found = await self._connect_sse(transport, caller, seconds)
+                self._reset_eras()
+                return self._settle(found, Era.LEGACY, caller)
+        self._reset_eras()
+        raise refusal or evidence.not_sent(self.key, "the server speaks no revision of MCP that Interlock knows")
 
-    def _new_session(self, caller: Caller) -> Session:
-        """Named for the caller; becomes the shared one where the server turns out to be modern."""
-        session = Session(self.key, SHARED, None, self._events, self._client_info)
-        if not self.shared:
-            session.caller = caller
+    def _reset_eras(self) -> None:
+        """What was found does not hold: the next start tries both again."""
+        for era in Era:
+            self.speaks[era] = None if self.config.era in ("auto", era.value) else False
+
+    async def _open(self, transport: StdioTransport | HttpTransport, caller: Caller) -> Session:
+        if isinstance(transport, StdioTransport):
+            return await self._spawn(transport, caller)
+        url, pool, headers = self._http(transport)
+        session = self._new_session(caller)
+        session.carrier = HttpCarrier(session, pool, url, headers, self._user_agent)
         return session
 
-    def _settle(self, session: Session, era: Era, caller: Caller) -> None:
-        """The era is known now: say so, and give the session its place."""
-        if self.era is not era:
-            self.era = era
-            self._remember_era(era)
-        if era is Era.MODERN or self.shared:
+    async def _introduce(self, session: Session, era: Era, caller: Caller, seconds: float) -> None:
+        """The handshake of one era. Raises _NotSpoken, or a Fault that settles nothing."""
+        try:
+            if era is Era.MODERN:
+                if await handshake.discover(session, handshake.PROBE_SECONDS) is Found.LEGACY:
+                    raise _NotSpoken(None)
+                return
+            await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
+        except Fault as fault:
+            if fault.slug == "handshake-failed":
+                raise _NotSpoken(fault) from None
+            if isinstance(session.carrier, HttpCarrier):
+                if _says_no(fault):
+                    raise _NotSpoken(fault) from None
+            elif era is Era.MODERN and fault.slug in ("timeout", "connection-lost"):
+                # Silence, or a server that dies of a request before `initialize`: both mean legacy on stdio.
+                raise _NotSpoken(None, silent=fault.slug == "timeout") from None
+            raise
+        carrier = session.carrier
+        if isinstance(carrier, HttpCarrier):
+            carrier.negotiated = True
+            carrier.open_stream()
+
+    def _new_session(self, caller: Caller) -> Session:
+        return Session(self.key, SHARED, caller, self._events, self._client_info)
+
+    def _settle(self, session: Session, era: Era, caller: Caller) -> Session:
+        """This era is spoken: remember it, and give the session its place."""
+        if self.speaks[era] is not True:
+            self.speaks[era] = True
+            self._remember_eras(frozenset(each for each, spoken in self.speaks.items() if spoken))
+        if era is Era.MODERN:
             session.binding, session.caller = SHARED, None
+        elif self.shared:
+            session.binding, session.caller = SHARED_LEGACY, None
         else:
             session.binding, session.caller = self.binding_for(caller), caller
-
-    def _declared(self, caller: Caller) -> Raw | None:
-        return EVERYTHING if self.shared else caller.capabilities
-
-    async def _connect_stdio(self, transport: StdioTransport, caller: Caller, seconds: float) -> Session:
-        session = await self._spawn(transport, caller)
-        try:
-            if self.era is not Era.LEGACY:
-                legacy = await self._probe_stdio(session)
-                if not legacy:
-                    self._settle(session, Era.MODERN, caller)
-                    return session
-                if session.closed:  # it died of the probe: some legacy servers do
-                    session = await self._spawn(transport, caller)
-            try:
-                await handshake.initialize(session, self._declared(caller), seconds)
-            except Fault:
-                if self.config.era == "legacy" or session.closed or self.era is not Era.LEGACY:
-                    raise
-                # A remembered era that no longer holds: ask again.
-                if await handshake.discover(session, handshake.PROBE_SECONDS) is not Found.MODERN:
-                    raise
-                self._settle(session, Era.MODERN, caller)
-                return session
-            self._settle(session, Era.LEGACY, caller)
-            return session
-        except BaseException:
-            self._discard(session)
-            raise
-
-    async def _probe_stdio(self, session: Session) -> bool:
-        """True where the server is legacy."""
-        try:
-            return await handshake.discover(session, handshake.PROBE_SECONDS) is Found.LEGACY
-        except Fault as fault:
-            if self.config.era == "modern" or fault.slug == "handshake-failed":
-                raise
-            session.era = Era.LEGACY
-            return True
+        return session
 
     async def _spawn(self, transport: StdioTransport, caller: Caller) -> Session:
         from interlock.upstream.process import ChildProcess
@@ -328,50 +367,6 @@ class Server:
             self._pool = Pool(origin)
         return url, self._pool, headers
 
-    async def _connect_http(self, transport: HttpTransport, caller: Caller, seconds: float) -> Session:
-        url, pool, headers = self._http(transport)
-
-        def fresh() -> Session:
-            session = self._new_session(caller)
-            session.carrier = HttpCarrier(session, pool, url, headers, self._user_agent)
-            return session
-
-        session = fresh()
-        if self.era is not Era.LEGACY:
-            try:
-                found = await handshake.discover(session, min(seconds, 2 * handshake.PROBE_SECONDS))
-            except Fault as fault:
-                if not _legacy_status(fault):
-                    raise
-                found = Found.LEGACY
-            if found is Found.MODERN:
-                self._settle(session, Era.MODERN, caller)
-                return session
-            if self.config.era == "modern":
-                raise evidence.not_sent(self.key, "the server does not speak the modern era")
-            session = fresh()
-        try:
-            await handshake.initialize(session, self._declared(caller), seconds)
-        except Fault as fault:
-            if _legacy_status(fault) and self.config.era != "legacy":
-                if self.era is Era.LEGACY and await self._became_modern(session := fresh(), seconds):
-                    self._settle(session, Era.MODERN, caller)
-                    return session
-                return await self._connect_sse(transport, caller, seconds)
-            raise
-        carrier = session.carrier
-        assert isinstance(carrier, HttpCarrier)
-        carrier.negotiated = True
-        self._settle(session, Era.LEGACY, caller)
-        carrier.open_stream()
-        return session
-
-    async def _became_modern(self, session: Session, seconds: float) -> bool:
-        try:
-            return await handshake.discover(session, min(seconds, handshake.PROBE_SECONDS)) is Found.MODERN
-        except Fault:
-            return False
-
     async def _connect_sse(self, transport: HttpTransport, caller: Caller, seconds: float) -> Session:
         url, pool, headers = self._http(transport)
         session = self._new_session(caller)
@@ -380,12 +375,11 @@ class Server:
         try:
             await carrier.connect(seconds)
             session.carrier = carrier
-            await handshake.initialize(session, self._declared(caller), seconds)
+            await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
         except BaseException:
             await carrier.close()
             raise
         carrier.negotiated = True
-        self._settle(session, Era.LEGACY, caller)
         return session
 
     # -- requests ----------------------------------------------------------------------------------------------------
@@ -455,7 +449,15 @@ class Server:
             self._pool.close()
 
 
-def _legacy_status(fault: Fault) -> bool:
-    """A 4xx that says nothing modern: the server is legacy. 401, 403, 408, 429 and 5xx settle nothing."""
+class _NotSpoken(Exception):
+    """The server does not speak the era that was tried. `fault` is what it said; `silent` where it said nothing in time."""
+
+    def __init__(self, fault: Fault | None, silent: bool = False) -> None:
+        self.fault = fault
+        self.silent = silent
+
+
+def _says_no(fault: Fault) -> bool:
+    """A 4xx: the server does not take this. 401, 403, 408, 429, 5xx and silence settle nothing."""
     status = fault.http_status
     return status is not None and 400 <= status < 500 and status not in (401, 403, 408, 429)

@@ -257,19 +257,25 @@ class Session:
                 self.events.notification(self.server, self.binding, self.caller, method, params)
 
     def _oldest(self) -> Call | None:
-        """The oldest open call of the one client that uses this session; None where several principals share it."""
+        """The oldest open call of the one client that uses this session; None where several principals share it.
+
+        Parked calls come last: their servers wait for an answer that is on its way.
+        """
         found: Call | None = None
+        parked: Call | None = None
+        principal: str | None = None
         for call in self.pending.values():
             out = call.outgoing
             if out is None or out.sink is None:
                 continue
-            if found is None:
-                found = call
-                if self.caller is not None:
-                    break
-            elif found.outgoing is not None and found.outgoing.caller.principal != out.caller.principal:
+            if principal is not None and principal != out.caller.principal:
                 return None
-        return found
+            principal = out.caller.principal
+            if out.sink.parked:
+                parked = parked or call
+            else:
+                found = found or call
+        return found or parked
 
     def _question(self, message: Message, call: Call | None) -> None:
         id = message.id

@@ -6,14 +6,21 @@ It is started with the first child and not before. POSIX only; on Windows a job 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 _PROGRAM = Path(__file__).with_name("groups.py")
 _LOADER_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """A Python with a shared library of its own may not start without these."""
+
+
+class _Process(subprocess.Popen[bytes]):
+    def __del__(self) -> None:
+        """Without the warning that it still runs: to outlive Interlock is what it is for."""
 
 
 class Watchdog:
@@ -23,7 +30,7 @@ class Watchdog:
         self._lock = threading.Lock()
         self._leaders: set[int] = set()
         self._starting: set[int] = set()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: _Process | None = None
         self._pipe = -1
 
     @property
@@ -52,14 +59,17 @@ class Watchdog:
             if leader is not None:
                 self._leaders.add(leader)
                 line = b"+%d\n" % leader
-            self._tell(line + b"!%d\n" % inode)
+            # Where no watchdog can run at this moment, the next child that is to be started finds out.
+            with suppress(OSError):
+                self._tell(line + b"!%d\n" % inode)
 
     def gone(self, leader: int) -> None:
         """Nothing of this child is left. Called at once, because its number may soon be another process's."""
         with self._lock:
             if leader in self._leaders:
                 self._leaders.discard(leader)
-                self._tell(b"-%d\n" % leader)
+                with suppress(OSError):
+                    self._tell(b"-%d\n" % leader)
 
     def _tell(self, lines: bytes) -> None:
         """Pass on a change that the lists already have. A watchdog that is gone or stuck is replaced by a new one."""
@@ -75,8 +85,11 @@ class Watchdog:
 
     def _start(self) -> None:
         theirs, ours = os.pipe()
+        # It ends with Interlock and not before: a signal sent to all of Interlock's processes must not disarm it.
+        # A blocked signal stays blocked in a new process from its first moment on.
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
-            self._process = subprocess.Popen(
+            self._process = _Process(
                 # Isolated and without site: nothing from the environment or the installation runs in it.
                 [sys.executable, "-I", "-S", "-B", str(_PROGRAM)],
                 stdin=theirs,
@@ -94,6 +107,7 @@ class Watchdog:
             os.close(ours)
             raise
         finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
             os.close(theirs)
         self._pipe = ours
 

@@ -38,19 +38,17 @@ class Interlock:
         return {**os.environ, "PATH": path}
 
     def command(self, name: str, *arguments: str) -> list[str]:
-        given = ["--home", str(self.home)]
-        if name != "credential":
-            given += ["--manifest", str(MANIFEST)]
+        given = ["--home", str(self.home), "--manifest", str(MANIFEST)]
         return [sys.executable, "-m", "interlock", name, *arguments, *given]
 
-    def run(self, name: str, *arguments: str) -> str:
-        """Standard output of one command. Raises DemoError with what it said where it failed."""
+    def run(self, name: str, *arguments: str, with_errors: bool = False) -> str:
+        """What one command prints, if asked on standard error too. Raises DemoError where it failed."""
         done = subprocess.run(
             self.command(name, *arguments), env=self.environment, capture_output=True, text=True, timeout=120
         )
         if done.returncode != 0:
             raise DemoError(f"`interlock {name}` ended with exit code {done.returncode}:\n{done.stderr.strip()}")
-        return done.stdout
+        return done.stdout + (f"\n{done.stderr}" if with_errors else "")
 
     def read(self, name: str, *arguments: str) -> list[dict[str, object]]:
         """What a command with `--json` lists."""
