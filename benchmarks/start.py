@@ -24,7 +24,16 @@ from pathlib import Path
 from statistics import median
 
 from harness import gateway
-from harness.processes import BENCHMARKS, REPOSITORY, Program, descendants, free_port, pss_kib, rss_kib
+from harness.processes import (
+    BENCHMARKS,
+    REPOSITORY,
+    Program,
+    descendants,
+    free_port,
+    precise_cpu_seconds,
+    pss_kib,
+    rss_kib,
+)
 from harness.report import machine_line, replace_figures
 from harness.rivals import Rivals, default_cache
 from setup_rivals import install_all
@@ -63,11 +72,13 @@ class Subject:
     environment: Mapping[str, str] = field(default_factory=dict)
     request: Mapping[str, object] | None = field(default_factory=lambda: INITIALIZE)
     times_ms: list[float] = field(default_factory=list)
+    cpu_ms: list[float] = field(default_factory=list)
+    """CPU time that the process itself had used when its answer came; noise of the machine touches it less."""
     trouble: str = ""
 
 
-def first_answer_ms(subject: Subject, log: Path) -> float:
-    """Milliseconds until the answer; for a subject without a request, until it ended. Raises TimeoutError."""
+def first_answer_ms(subject: Subject, log: Path) -> tuple[float, float]:
+    """Milliseconds until the answer, and of CPU time; without a request until the end. Raises TimeoutError."""
     begin = time.perf_counter()
     program = Program(
         subject.command, log, environment=subject.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -77,7 +88,7 @@ def first_answer_ms(subject: Subject, log: Path) -> float:
         assert program.process.stdout is not None
         if subject.request is None:
             program.process.wait(_LIMIT_SECONDS)
-            return (time.perf_counter() - begin) * 1000
+            return (time.perf_counter() - begin) * 1000, 0.0
         program.process.stdin.write(json.dumps(subject.request).encode() + b"\n")
         program.process.stdin.flush()
         output = program.process.stdout.fileno()
@@ -90,7 +101,8 @@ def first_answer_ms(subject: Subject, log: Path) -> float:
             *lines, pending = pending.split(b"\n")
             for line in lines:
                 if _is_answer(line):
-                    return (time.perf_counter() - begin) * 1000
+                    taken = (time.perf_counter() - begin) * 1000
+                    return taken, precise_cpu_seconds(program.pid) * 1000
         raise TimeoutError(f"{subject.name}: no answer: {program.tail(500)}")
 
 
@@ -170,14 +182,15 @@ def idle_memory(folder: Path, python: str, count: int) -> Idle:
 def table(found: Sequence[Subject], idle: Idle | None, count: int) -> str:
     """Markdown: times of all subjects, then memory, each with its goal."""
     lines = [machine_line(), ""]
-    lines += ["| started | median ms | lowest | highest | runs |", "| --- | --- | --- | --- | --- |"]
+    lines += ["| started | median ms | lowest | highest | CPU ms | runs |", "| --- | --- | --- | --- | --- | --- |"]
     for subject in found:
         times = subject.times_ms
         if times:
             figures = [f"{value:.0f}" for value in (median(times), min(times), max(times))]
+            figures.append(f"{median(subject.cpu_ms):.0f}" if any(subject.cpu_ms) else "-")
             lines.append(f"| {subject.name} | {' | '.join(figures)} | {len(times)} |")
         else:
-            lines.append(f"| {subject.name} | - | - | - | 0 |")
+            lines.append(f"| {subject.name} | - | - | - | - | 0 |")
     ours = next((subject for subject in found if subject.name.endswith(": initialize") and subject.times_ms), None)
     if ours is not None:
         value = median(ours.times_ms)
@@ -219,13 +232,14 @@ def main() -> int:
                 if subject.trouble:
                     continue
                 try:
-                    taken = first_answer_ms(subject, folder / "subject.log")
+                    taken, cpu = first_answer_ms(subject, folder / "subject.log")
                 except (OSError, TimeoutError, subprocess.TimeoutExpired) as error:
                     subject.trouble = str(error)
                     print(f"left out: {error}", file=sys.stderr)
                     continue
                 if number:
                     subject.times_ms.append(taken)
+                    subject.cpu_ms.append(cpu)
         idle = None
         try:
             idle = idle_memory(folder, python, arguments.servers)

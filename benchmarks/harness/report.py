@@ -14,6 +14,9 @@ from harness.goals import Goal, added_p50_ratio
 from harness.medians import Measurements
 from harness.subjects import Stage
 
+_LOAD = os.getloadavg()[0]
+"""Read when this module is imported, before the run makes load of its own: well above 0 means others were at work."""
+
 
 def machine() -> dict[str, str]:
     """What a reader must know to compare; nothing that names the machine."""
@@ -30,6 +33,7 @@ def machine() -> dict[str, str]:
         "cores": str(os.cpu_count()),
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
         "python": platform.python_version(),
+        "load average when it began": f"{_LOAD:.1f}",
     }
 
 

@@ -89,6 +89,8 @@ class Pipeline:
         self.server_info = server_info
         self.rounds = Rounds(seal_key, server_info)
         self.lot = Lot()
+        self.last_view: View | None = None
+        """The view that was built last: what the next start may say of the servers at once."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.router = UriRouter(gateway.servers)
         self.verbatim = next((key for key, config in gateway.servers.items() if config.names == "verbatim"), None)
@@ -149,6 +151,7 @@ class Pipeline:
         if len(client.views) >= 8:
             client.views.clear()
         client.views[key] = view
+        self.last_view = view
         return view
 
     # == a call ========================================================================================================
@@ -174,10 +177,10 @@ class Pipeline:
             if entry.headers and exchange.headers is not None and exchange.era is Era.MODERN:
                 check_params(exchange.headers, entry.headers, exchange.params.get("arguments"))
             now = perf_counter_ns()
-            trace.marks.append(Mark(Stage.DISCOVER, server.state, _DISCOVERED, None, 0))
+            trace.marks.append(_READY if server.has_session else Mark(Stage.DISCOVER, server.state, _DISCOVERED, None, 0))
             trace.marks.append(Mark(Stage.DESCRIBE, "found", name, None, (now - started) // 1000))
             # SELECT: the client named it
-            trace.marks.append(Mark(Stage.SELECT, "named", "called by name", None, 0))
+            trace.marks.append(_NAMED)
             # AUTHORIZE: the gates, then a person where they say so
             admitted = True
             retry = self.rounds.take(exchange, route.server, name) if _has_round(exchange) else _FIRST
@@ -198,7 +201,7 @@ class Pipeline:
                     seconds = override.timeout_seconds
             reply = await self._execute(exchange, server, entry, retry, seconds)
             now = perf_counter_ns()
-            trace.era_up = reply.era.value
+            trace.era_up = reply.era
             outcome = "error" if reply.is_error else "answered"
             trace.marks.append(Mark(Stage.EXECUTE, outcome, _EXECUTED, None, (now - before) // 1000))
             before = now
@@ -527,7 +530,7 @@ class Pipeline:
             exchange.token is not None,
         )  # fmt: skip
         reply = await server.request(out)
-        trace.era_up = reply.era.value
+        trace.era_up = reply.era
         self._mark(trace, Stage.EXECUTE, "error" if reply.is_error else "answered", _EXECUTED)
         body = reply.body
         if reply.is_error:
@@ -650,7 +653,7 @@ class Pipeline:
         principal = client.principal
         return RouteTrace(
             new_trace_id(), time.time_ns(), exchange.method, principal.id, client.id, principal.host, None, None, "open", None,
-            None, exchange.era.value, "", exchange.size,
+            None, exchange.era, "", exchange.size,
         )  # fmt: skip
 
     def _mark(self, trace: RouteTrace, stage: Stage, decision: str, reason: str) -> None:
@@ -691,6 +694,8 @@ class Pipeline:
 
 
 _FIRST: Final = Retry()
+_READY: Final = Mark(Stage.DISCOVER, "ready", "declared in the manifest", None, 0)
+_NAMED: Final = Mark(Stage.SELECT, "named", "called by name", None, 0)
 _RECORDED: Final = Mark(Stage.OBSERVE, "recorded", "in the audit journal", None, 0)
 _DISCOVERED: Final = "declared in the manifest"
 _EXECUTED: Final = "the server answered"

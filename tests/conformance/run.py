@@ -45,11 +45,6 @@ def direct_run(server: Server, revision: Revision, scenarios: tuple[str, ...] = 
         return suite.run_server_scenarios(url, revision, scenarios)
 
 
-@cache
-def client_runs(wrapped: bool) -> dict[Revision, Outcome]:
-    return suite.run_client_scenarios(wrapped=wrapped)
-
-
 def run_leg(leg: Leg) -> Report:
     """Run the server scenarios of a leg and compare them with its baseline."""
 
@@ -67,12 +62,12 @@ def run_clients(revision: Revision) -> Report:
     """Run the client scenarios with Interlock between client and suite, and compare with the client alone."""
 
     def work(report: Report) -> None:
-        direct = client_runs(False)[revision]
+        direct = suite.run_client_scenarios(revision, wrapped=False)
         expected = [name for of, name in suite.CLIENT_SCENARIOS if of == revision]
         # The SDK's client itself fails to exit cleanly in one scenario; only what it did on the wire is a baseline.
         broken = [fault for fault in faults_of(direct, expected) if suite.CLIENT_EXIT not in fault]
         report.problems += [f"the direct run is no baseline: {fault}" for fault in broken]
-        judge_run(report, direct, client_runs(True)[revision])
+        judge_run(report, direct, suite.run_client_scenarios(revision, wrapped=True))
 
     return _timed(f"clients@{revision}", work)
 
@@ -82,7 +77,7 @@ def run_inspector(visit: inspector.Visit) -> Report:
 
     def work(report: Report) -> None:
         report.problems += inspector.run_visit(visit)
-        total = len(inspector.QUESTIONS)
+        total = len(inspector.questions_of(visit))
         report.checks = (total - len(report.problems), total)
 
     return _timed(visit.name, work)

@@ -155,29 +155,51 @@ def test_stop_goes_on_where_its_caller_is_cancelled(run: Run, start: Start, aliv
     run(body())
 
 
-def test_a_start_that_is_given_up_leaves_no_process(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", range(8))
+def test_a_start_that_is_given_up_leaves_no_process(run: Run, tmp_path: Path, turns: int) -> None:
+    """Cancelled after so many turns of the loop: before, while or after the process comes to be."""
+
     async def body() -> None:
-        pid_file = tmp_path / "pid"
-        script = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+        script = f"import time; time.sleep(600)  # {tmp_path}"
+        called: list[object] = []
         starting = asyncio.ensure_future(
             ChildProcess.start(
                 StdioTransport((sys.executable, "-c", script), tmp_path),
                 environ=os.environ,
-                on_data=lambda data: None,
-                on_exit=lambda exit: None,
+                on_data=called.append,
+                on_exit=called.append,
             )
         )
-        await asyncio.sleep(0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
         starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
-        # It is killed as soon as its start is through, most often before it has run a line.
-        deadline = time.monotonic() + 10
-        while _children_running(script):
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.01)
+        try:
+            child = await starting
+        except asyncio.CancelledError:
+            # What was begun is finished and undone in the background.
+            while len(asyncio.all_tasks()) > 1 or _children_running(script):  # noqa: ASYNC110 - a task of another
+                await asyncio.sleep(0.01)
+            assert called == []
+        else:
+            assert child.pid in _children_running(script)
+            await child.stop(0)
+        assert _children_running(script) == []
 
     run(body())
+
+
+def test_the_end_of_the_loop_in_the_middle_of_an_end(run: Run, start: Start, wait_gone: Callable[..., None]) -> None:
+    """The leader has gone and a grandchild that takes no SIGTERM has not, when everything is cancelled."""
+    pids: list[int] = []
+
+    async def body() -> None:
+        child = await start("stubborn_grandchild")
+        pids.extend((child.process.pid, int(await child.line())))
+        child.process.write(b"leave\n")
+        await child.until(lambda: child.exits)
+
+    run(body())
+    wait_gone(*pids)
 
 
 def _children_running(script: str) -> list[int]:

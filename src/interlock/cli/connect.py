@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING
 
 from interlock.cli.common import home_from
+from interlock.cli.early import Greeting, keep
 from interlock.cli.exit_codes import OK
 from interlock.cli.starting import announce, load, report_problems, run_loop
 
@@ -33,18 +34,18 @@ def run(args: argparse.Namespace) -> int:
     # Problems are told on standard error, which hosts keep in their logs; serving what is left is worth more than failing.
     report_problems(loaded)
     announce(loaded)
-    return run_loop(_serve(args, loaded))
+    return run_loop(_serve(args, loaded, getattr(args, "greeting", None) or Greeting()))
 
 
-async def _serve(args: argparse.Namespace, loaded: Loaded) -> int:
+async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -> int:
     home = home_from(args)
     root = os.getcwd()
     if not args.alone:
         from interlock.serve import local
 
-        joined = await local.join(home, loaded.gateway.digest, args.host, root)
+        joined = await local.join(home, loaded.gateway.digest, args.host, root, greeting.greeted)
         if joined is not None:
-            return await _relay(*joined)
+            return await _relay(*joined, greeting.rest)
     import asyncio
     import signal
     import sys
@@ -53,11 +54,14 @@ async def _serve(args: argparse.Namespace, loaded: Loaded) -> int:
     from interlock.serve.local import new_client
     from interlock.serve.runtime import Runtime
     from interlock.serve.stdio import StdoutWriter, read_stdin
+    from interlock.wire import messages
 
     runtime = Runtime(loaded.gateway, home)
     writer = StdoutWriter()
     await writer.open()
-    lines = LineClient(runtime.front, new_client(args.host, root), writer.write)
+    lines = LineClient(runtime.front, new_client(args.host, root), writer.write, greeting.greeted)
+    if greeting.rest:
+        lines.feed(greeting.rest)
     stop = asyncio.Event()
     if sys.platform != "win32":
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -72,11 +76,14 @@ async def _serve(args: argparse.Namespace, loaded: Loaded) -> int:
     for task in stopping:
         task.cancel()
     await writer.close()
+    view = runtime.pipeline.last_view
+    if view is not None:
+        keep(sys.argv[1:], messages.write_map(view.capabilities), view.instructions)
     await runtime.close(0)
     return OK
 
 
-async def _relay(reader: StreamReader, writer: StreamWriter) -> int:
+async def _relay(reader: StreamReader, writer: StreamWriter, rest: bytes) -> int:
     """Nothing but a pipe between the host and the running Interlock."""
     import asyncio
 
@@ -86,6 +93,7 @@ async def _relay(reader: StreamReader, writer: StreamWriter) -> int:
     await out.open()
 
     async def outwards() -> None:
+        writer.write(rest)
         await read_stdin(writer.write)
         if writer.can_write_eof():
             writer.write_eof()

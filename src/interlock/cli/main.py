@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from interlock.cli.common import add_common
-from interlock.cli.exit_codes import USAGE
+if TYPE_CHECKING:
+    import argparse
+
+    from interlock.cli.early import Greeting
 
 COMMANDS: Final[dict[str, str]] = {
     "up": "serve all servers behind one HTTP endpoint",
@@ -27,6 +27,11 @@ COMMANDS: Final[dict[str, str]] = {
 
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line; `only` adds just one command's flags, which keeps start-up light."""
+    import argparse
+    import importlib
+
+    from interlock.cli.common import add_common
+
     root = argparse.ArgumentParser(
         prog="interlock",
         description="One place between AI coding hosts and the MCP servers they use.",
@@ -51,12 +56,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(build())
         return 0
+    greeting: Greeting | None = None
+    if arguments[:1] == ["connect"]:
+        from interlock.cli.early import greet
+
+        greeting = greet(arguments)
     named = arguments[0] if arguments and arguments[0] in COMMANDS else None
     root = parser(named if named is not None else "check")
     args = root.parse_args(arguments)
     if args.command is None:
         root.print_help()
-        return USAGE
+        return 2
+    args.greeting = greeting
     try:
         code: int = args.run(args)
     except KeyboardInterrupt:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from interlock.gates.subject import Subject
 from interlock.manifest.config import Rule
@@ -32,11 +30,24 @@ class ToolLists:
 
 
 def _first(rules: Iterable[Rule], name: str) -> Rule | None:
-    return next((rule for rule in rules if _pattern(rule.glob).fullmatch(name)), None)
+    return next((rule for rule in rules if matches(rule.glob, name)), None)
 
 
-@lru_cache(maxsize=4096)
-def _pattern(glob: str) -> re.Pattern[str]:
-    # Collapsing runs of stars keeps the match linear for patterns such as `***a`.
-    parts = re.split(r"\*+", glob)
-    return re.compile(".*".join(re.escape(part) for part in parts), re.DOTALL)
+def matches(glob: str, name: str) -> bool:
+    """Does the whole name fit the glob? Each part between stars is looked for once, so no pattern takes long.
+
+    (A regular expression with many stars may try every way to share a name among them.)
+    """
+    if "*" not in glob:
+        return glob == name
+    first, *middle, last = glob.split("*")
+    end = len(name) - len(last)
+    if end < len(first) or not name.startswith(first) or not name.endswith(last):
+        return False
+    position = len(first)
+    for part in middle:
+        found = name.find(part, position, end)
+        if found == -1:
+            return False
+        position = found + len(part)
+    return True

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import math
 import threading
 import time
 from collections import deque
@@ -42,6 +41,7 @@ _FIRST_PRUNE_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 _PRUNE_BATCH = 500
 _OWN_UP_SECONDS = 60.0
+_FOREVER_DAYS = 100_000
 _DAY_NS = 86_400 * 1_000_000_000
 
 
@@ -211,6 +211,8 @@ class Journal:
             except Exception as error:
                 self._report(f"the audit journal met an error of its own and goes on: {error!r}")
                 self._hurry.wait(_RETRY_SECONDS[0])
+                # `record` wakes nobody whom it believes awake.
+                self._work.set()
         # What came since the last batch; nothing more comes now.
         with self._writing:
             self._drain()
@@ -319,7 +321,8 @@ class Journal:
         reason = redact(self._trouble or "more calls came than could be written", TEXT_LIMIT)
         try:
             self._store.append_gap(Gap(self._gap_from_ns, now_ns, lost, reason))
-        except StoreError:
+        except Exception:
+            # Owned up to with the next batch that can be written.
             return
         self._owned_up += lost
         self._gap_from_ns, self._own_up_at, self._trouble = now_ns, now + _OWN_UP_SECONDS, None
@@ -331,8 +334,8 @@ class Journal:
         if time.monotonic() < self._prune_at or self._stopping:
             return
         gone = 0
-        if math.isfinite(self._keep_days):
-            before_ns = time.time_ns() - int(self._keep_days * _DAY_NS)
+        before_ns = time.time_ns() - int(min(self._keep_days, _FOREVER_DAYS) * _DAY_NS)
+        if before_ns > 0:
             # Old records that cannot be deleted do no harm, and the next record's write says what is wrong.
             with contextlib.suppress(StoreError), self._writing:
                 gone = self._store.prune(before_ns, _PRUNE_BATCH)

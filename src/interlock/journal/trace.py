@@ -16,8 +16,8 @@ _STATUS_TEXTS = {
     "ok": "answered",
     "tool_error": "the tool answered with an error",
     "error": "answered with an error",
-    "denied": "denied",
-    "needs_approval": "needs approval",
+    "denied": "refused; the server did not get it",
+    "needs_approval": "a person has to allow it first",
     "input_required": "the server asks for input first",
     "cancelled": "cancelled by the client",
     "never_reached": "failed; the server did not act on it",
@@ -52,13 +52,12 @@ def not_run(trace: RouteTrace) -> dict[Stage, str]:
     ran = {mark.stage for mark in trace.marks}
     if not ran:
         return dict.fromkeys(order, "no record of it")
-    last = max(ran, key=order.index)
+    # A route that ends early is observed all the same, so OBSERVE is no sign of how far it came.
+    last = max((order.index(stage) for stage in ran - {Stage.OBSERVE}), default=len(order))
     missing: dict[Stage, str] = {}
-    for stage in order:
-        if stage in ran:
-            continue
-        past = order.index(stage) > order.index(last)
-        missing[stage] = f"not reached: the route ended at {last}" if past else "did not run"
+    for place, stage in enumerate(order):
+        if stage not in ran:
+            missing[stage] = "did not run" if place < last else f"not reached: the route ended at {order[last]}"
     return missing
 
 

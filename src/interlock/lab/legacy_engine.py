@@ -54,7 +54,7 @@ class LegacySession:
         self.version = LEGACY_VERSIONS[0]
         self.capabilities: JsonObject = {}
         self.client_info: object = None
-        self._level = "debug"
+        self._level = content.log_level
         self._unsolicited = unsolicited
         self._subscribed: set[str] = set()
         self._open: dict[RequestId, asyncio.Task[None]] = {}

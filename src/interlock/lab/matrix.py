@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from interlock.lab.content import IMAGE, PIXEL_PNG, SILENCE_WAV, fixed, tool
-from interlock.lab.jsonrpc import JsonObject, RpcError
+from interlock.lab.jsonrpc import JsonObject, RpcError, encode
 from interlock.lab.registry import (
     Call,
     Content,
+    Handler,
     Prompt,
     Resource,
     Template,
@@ -50,6 +52,9 @@ class MatrixOptions:
     """Also list tools whose definitions would make hosts drop the server."""
     ttl_ms: int = 1000
     cache_scope: str = "public"
+    log_level: str = "debug"
+    journal: Path | None = None
+    """A file that gets a line of JSON for each tool call that reaches the server, also where it then dies of it."""
 
 
 @dataclass(slots=True)
@@ -73,6 +78,7 @@ def matrix_content(options: MatrixOptions) -> Content:
         complete=_complete,
         capabilities={"experimental": {"com.example/lab": {"level": 2}}, "xCap": {"z": 1}},
         extra_meta={"com.example/trace": "list"},
+        log_level=options.log_level,
     )
     state = MatrixState()
     content.add_tools(*_call_tools(content, state), *_fidelity_tools(), *_ask_tools(), *_event_tools(content))
@@ -84,7 +90,22 @@ def matrix_content(options: MatrixOptions) -> Content:
     content.methods["vendor/echo"] = lambda params: {"params": params, "vendorResult": True}
     if options.malformed:
         content.raw_tools.extend(_malformed_tools())
+    if options.journal is not None:
+        for each in content.tools.values():
+            each.run = _noted(options.journal, each)
     return content
+
+
+def _noted(journal: Path, noted: Tool) -> Handler:
+    """The tool's handler, writing down each call before it runs."""
+    run = noted.run
+
+    async def note_and_run(call: Call) -> JsonObject:
+        with journal.open("ab") as file:
+            file.write(encode({"pid": os.getpid(), "tool": noted.name, "arguments": arguments_of(call)}) + b"\n")
+        return await run(call)
+
+    return note_and_run
 
 
 def _integer(call: Call, name: str, default: int) -> int:

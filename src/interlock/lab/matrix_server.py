@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from interlock.lab.faults import flood
 from interlock.lab.launch import Launch, add_transport_arguments, launch_of, run
@@ -31,6 +32,8 @@ def main() -> None:
     size.add_argument("--malformed", action="store_true", help="also list tools with broken definitions")
     size.add_argument("--ttl-ms", type=int, default=1000)
     size.add_argument("--cache-scope", choices=["public", "private"], default="public")
+    size.add_argument("--log-level", default="debug", metavar="LEVEL", help="legacy: from which level it logs unasked")
+    size.add_argument("--journal", type=Path, metavar="FILE", help="write down each tool call that arrives")
     faults = parser.add_argument_group("how it misbehaves")
     faults.add_argument("--hang", action="store_true", help="take everything and answer nothing")
     faults.add_argument("--flood", type=int, metavar="N", help="send N unasked-for messages a second")
@@ -61,6 +64,8 @@ def _launch(arguments: argparse.Namespace) -> Launch:
             malformed=arguments.malformed,
             ttl_ms=arguments.ttl_ms,
             cache_scope=arguments.cache_scope,
+            log_level=arguments.log_level,
+            journal=arguments.journal,
         )
     )
     launch = launch_of(arguments, arguments.era, content)

@@ -158,6 +158,8 @@ class Content:
     cache_scope: str = "public"
     capabilities: JsonObject = field(default_factory=dict)
     """Added to the capabilities that both engines declare anyway."""
+    log_level: str = "debug"
+    """From which level a legacy session logs before its client has set one."""
     extra_meta: JsonObject = field(default_factory=dict)
     """`_meta` put on every list result, next to what the protocol asks for."""
     log: CallLog = field(default_factory=CallLog)

@@ -16,7 +16,10 @@ class Answer(IntEnum):
 
     @property
     def word(self) -> str:
-        return self.name.lower()
+        return _WORDS[self]
+
+
+_WORDS = ("allow", "ask", "deny")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class Endpoint:
         self._ready = ready
         self._registry = front.pipeline.hub.registry
         self.sessions = Sessions(front.client_gone)
+        self._last_host: bytes | None = None
+        """The `Host` that was last found to be ours: nearly all requests repeat it."""
         self._modern: dict[Principal, Client] = {}
         self._loop = asyncio.get_running_loop()
 
@@ -46,24 +48,19 @@ class Endpoint:
 
     def _handle(self, request: Request, respond: Responder) -> None:
         headers = request.headers
-        if not self._own_host(headers.get(b"host")):
+        host = headers.get(b"host")
+        if host != self._last_host and not self._own_host(host):
             respond.text("This Host is not served here.\n", 421)
             return
+        self._last_host = host
         origin = headers.get(b"origin")
         if origin is not None and not self._own_origin(origin):
             # DNS rebinding: a page of another site must not reach a local server (2026-07-28, Streamable HTTP, Security).
             respond.json(messages.error(None, messages.error_body(codes.INVALID_REQUEST, "Origin not allowed")), 403)
             return
         path = request.path
-        if path == "/healthz":
-            respond.text("ok\n")
-            return
-        if path == "/readyz":
-            ok, text = self._ready()
-            respond.text(text + "\n", 200 if ok else 503)
-            return
-        if path not in ("/mcp", "/mcp/"):
-            respond.text("Not found. The MCP endpoint is /mcp.\n", 404)
+        if path != "/mcp" and path != "/mcp/":
+            self._elsewhere(path, respond)
             return
         principal = self._principal(headers)
         if principal is None:
@@ -82,6 +79,15 @@ class Endpoint:
             self._delete(request, respond, principal)
         else:
             respond.empty(405, b"allow: POST, GET, DELETE\r\n")
+
+    def _elsewhere(self, path: str, respond: Responder) -> None:
+        if path == "/healthz":
+            respond.text("ok\n")
+        elif path == "/readyz":
+            ok, text = self._ready()
+            respond.text(text + "\n", 200 if ok else 503)
+        else:
+            respond.text("Not found. The MCP endpoint is /mcp.\n", 404)
 
     # -- who and whence ------------------------------------------------------------------------------------------------
 

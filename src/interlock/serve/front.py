@@ -20,11 +20,9 @@ from interlock.pipeline import Pipeline
 from interlock.relay.client import LEVELS, Client
 from interlock.relay.exchange import Channel, Exchange
 from interlock.upstream.contract import Caller
-from interlock.wire import codes, messages, translate
+from interlock.wire import codes, hello, messages, translate
 from interlock.wire.eras import (
-    LEGACY_VERSIONS,
     MODERN_VERSIONS,
-    SERVER_INFO_KEY,
     VERSION_KEY,
     Era,
     RequestMeta,
@@ -47,14 +45,6 @@ _LEGACY_ONLY: Final = frozenset(
 _MODERN_ONLY: Final = frozenset({"server/discover", "subscriptions/listen"})
 _LEGACY_LOG_LEVEL: Final = Raw(b'"info"')
 """What we ask of modern servers for a legacy client that has set no level: it expects to hear something."""
-DISCOVER_TTL_MS: Final = 60_000
-
-# A superset: it is said before any server has answered, and hosts take it once for the whole session.
-CAPABILITIES: Final = (
-    b'"tools":{"listChanged":true},"prompts":{"listChanged":true},'
-    b'"resources":{"subscribe":true,"listChanged":true},"completions":{},"logging":{}'
-)
-
 Work = Callable[[Exchange], Awaitable[tuple[bytes, bool]]]
 
 
@@ -274,32 +264,20 @@ class Front:
         client.initialized(params.get("capabilities"), version)
         exchange.caller = client.caller()
         client.ready = True
-        parts = [b'{"protocolVersion":', messages.encode(version), b',"capabilities":{', CAPABILITIES]
-        parts.append(self._extra_capabilities(exchange))
-        parts += [b'},"serverInfo":', self.pipeline.server_info]
-        instructions = self._instructions(exchange)
-        if instructions is not None:
-            parts += [b',"instructions":', messages.encode(instructions)]
-        parts.append(b"}")
-        return b"".join(parts), False
+        view = self.pipeline.view(exchange, complete=False)
+        return messages.encode(hello.initialize_result(version, view.capabilities, view.instructions)), False
 
     async def _discover(self, exchange: Exchange) -> tuple[bytes, bool]:
-        parts = [b'{"supportedVersions":', messages.encode([*MODERN_VERSIONS, *LEGACY_VERSIONS[:3]])]
-        parts += [b',"capabilities":{', CAPABILITIES, self._extra_capabilities(exchange), b"}"]
-        instructions = self._instructions(exchange)
-        if instructions is not None:
-            parts += [b',"instructions":', messages.encode(instructions)]
-        parts.append(b',"resultType":"complete","ttlMs":%d,"cacheScope":"private"' % DISCOVER_TTL_MS)
-        parts.append(b',"_meta":{"' + SERVER_INFO_KEY.encode() + b'":' + self.pipeline.server_info + b"}}")
-        return b"".join(parts), False
+        view = self.pipeline.view(exchange, complete=False)
+        return messages.encode(hello.discover_result(view.capabilities, view.instructions)), False
 
-    def _extra_capabilities(self, exchange: Exchange) -> bytes:
-        """What servers that are already known can do beyond the core (extensions, experimental)."""
-        extra = self.pipeline.view(exchange, complete=False).capabilities
-        return b"," + messages.write_map(extra)[1:-1] if extra else b""
-
-    def _instructions(self, exchange: Exchange) -> str | None:
-        return self.pipeline.view(exchange, complete=False).instructions
+    def greeted(self, client: Client, data: bytes) -> None:
+        """The client's first message was answered already, before this existed (cli/early.py): catch up with it."""
+        message = messages.parse(data)
+        if message.method == "initialize":
+            params = messages.read_map(message.params)
+            client.initialized(params.get("capabilities"), pick_legacy(messages.try_str(params.get("protocolVersion")) or ""))
+            client.ready = True
 
     # -- ends ----------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ FINISH_SECONDS = 5.0
 class LineClient:
     """Feed it what the client sent; `write` takes whole messages without the newline. `over` is done when it has left."""
 
-    def __init__(self, front: Front, client: Client, write: Callable[[bytes], None]) -> None:
+    def __init__(self, front: Front, client: Client, write: Callable[[bytes], None], greeted: bytes = b"") -> None:
         self._front = front
         self._client = client
         self._splitter = LineSplitter(bounds.MAX_REQUEST_BYTES)
@@ -28,6 +28,8 @@ class LineClient:
         self._gone = False
         client.push = self._send
         front.pipeline.hub.registry.clients[client.id] = client
+        if greeted:
+            front.greeted(client, greeted)
 
     def _send(self, message: bytes) -> None:
         if not self._gone:

@@ -36,6 +36,8 @@ class Hello(msgspec.Struct):
     host: str | None = None
     root: str | None = None
     """The project that the host works on."""
+    greeted: str | None = None
+    """The host's first message, where `connect` has answered it already."""
     protocol: int = 1
 
 
@@ -144,7 +146,8 @@ class _Peer(asyncio.Protocol):
             self.hang_up()
             return
         self._transport.write(b'{"ok":true}\n')
-        self._lines = LineClient(self._runtime.front, new_client(hello.host, hello.root), self._write)
+        greeted = (hello.greeted or "").encode()
+        self._lines = LineClient(self._runtime.front, new_client(hello.host, hello.root), self._write, greeted)
         if rest:
             self._lines.feed(rest)
 
@@ -185,7 +188,7 @@ async def _answers(path: str) -> bool:
 
 
 async def join(
-    home: Path, digest: str, host: str | None, root: str | None
+    home: Path, digest: str, host: str | None, root: str | None, greeted: bytes = b""
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
     """Streams to a running `up` of the same manifests, or None where there is none."""
     where = address(home, digest)
@@ -201,7 +204,8 @@ async def join(
                 if not os.path.exists(where) or os.stat(where).st_uid != os.getuid():
                     return None
                 reader, writer = await asyncio.open_unix_connection(where)
-            writer.write(msgspec.json.encode(Hello(digest, host, root)) + b"\n")
+            hello = Hello(digest, host, root, greeted.decode() if greeted else None)
+            writer.write(msgspec.json.encode(hello) + b"\n")
             if msgspec.json.decode(await reader.readline()) != {"ok": True}:
                 writer.close()
                 return None

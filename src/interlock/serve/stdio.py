@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import sys
 import threading
 from collections.abc import Callable
 
 _CHUNK = 256 * 1024
+
+
+def pollable(descriptor: int) -> bool:
+    """True for pipes, sockets and terminals. libuv aborts the process where it is given anything else to wait on."""
+    if sys.platform == "win32":
+        return False
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(descriptor))
 
 
 async def read_stdin(feed: Callable[[bytes], None]) -> None:
@@ -28,7 +40,7 @@ async def read_stdin(feed: Callable[[bytes], None]) -> None:
             return False
 
     transport: asyncio.BaseTransport | None = None
-    if sys.platform != "win32":
+    if pollable(0):
         try:
             transport, _ = await loop.connect_read_pipe(Reader, open(0, "rb", buffering=0, closefd=False))  # noqa: SIM115, ASYNC230
         except (ValueError, OSError, PermissionError):
@@ -64,7 +76,7 @@ class StdoutWriter:
         self.broken = asyncio.Event()
 
     async def open(self) -> None:
-        if sys.platform == "win32":
+        if not pollable(1):
             return
         loop = asyncio.get_running_loop()
         broken = self.broken

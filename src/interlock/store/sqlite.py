@@ -223,7 +223,10 @@ class SqliteStore:
 
     def _attempt(self, link: _Link, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do `work`; where the file proves damaged, set it aside and do it once more on a new one."""
-        import sqlite3
+        try:
+            import sqlite3
+        except ImportError as error:
+            raise StoreError("failed", f"{self.where}: this Python was built without SQLite ({error})") from error
 
         again = not self._looking
         while True:

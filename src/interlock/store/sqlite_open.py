@@ -16,13 +16,15 @@ def open_for_keeping(path: Path, report: Report) -> sqlite3.Connection:
     """A connection in autocommit mode to the current schema. The file exists already (database_file.create_private)."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
+        # Said before anything is written: the first writes are still in the mode that a file begins in.
+        connection.execute("PRAGMA synchronous = NORMAL")
         if schema.check(connection, str(path)) == 0:
             # Before the first table; on a file that has some it would only ask for the write lock.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         mode = str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]).lower()
-        if mode == "wal":
-            connection.execute("PRAGMA synchronous = NORMAL")
-        else:
+        if mode != "wal":
+            # Without the log, NORMAL could break the file in a power cut.
+            connection.execute("PRAGMA synchronous = FULL")
             report(
                 f"the file system of {path} does not allow SQLite's write-ahead log (network file systems do not); "
                 f"records are kept in mode {mode}, which is slower. A --home on a local disk avoids this."

@@ -82,6 +82,11 @@ class Server:
         self._closing = False
         self._stopping: set[asyncio.Task[None]] = set()
 
+    @property
+    def has_session(self) -> bool:
+        """True where some session is open: cheaper than `state`."""
+        return bool(self.sessions)
+
     # -- state -------------------------------------------------------------------------------------------------------
 
     @property

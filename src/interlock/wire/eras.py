@@ -12,26 +12,53 @@ from typing import Final
 
 from interlock.wire.messages import EMPTY_OBJECT, Raw, RawMap, encode, read_map, try_str, write_map
 
+from interlock.wire.revisions import (
+    CAPABILITIES_KEY,
+    LATEST_LEGACY,
+    LEGACY_VERSIONS,
+    MODERN_VERSION,
+    MODERN_VERSIONS,
+    PREFIX,
+    SERVER_INFO_KEY,
+    VERSION_KEY,
+    pick_legacy,
+)
+
+__all__ = [
+    "CACHEABLE",
+    "CAPABILITIES_KEY",
+    "LATEST_LEGACY",
+    "LEGACY_VERSIONS",
+    "MAY_ASK",
+    "MODERN_VERSION",
+    "MODERN_VERSIONS",
+    "OWNED",
+    "QUESTIONS",
+    "SERVER_INFO_KEY",
+    "SUBSCRIPTION_KEY",
+    "VERSION_KEY",
+    "Era",
+    "RequestMeta",
+    "has_capability",
+    "implementation",
+    "legacy_meta",
+    "modern_meta",
+    "pick_legacy",
+    "take_meta",
+]
+
 
 class Era(StrEnum):
     MODERN = "modern"
     LEGACY = "legacy"
 
 
-MODERN_VERSION: Final = "2026-07-28"
-MODERN_VERSIONS: Final = (MODERN_VERSION,)
-LEGACY_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
-LATEST_LEGACY: Final = LEGACY_VERSIONS[0]
 ASSUMED_VERSION: Final = "2025-03-26"
 """What a legacy HTTP request without a version header speaks (2025-11-25, transports: Protocol Version Header)."""
 
-PREFIX: Final = "io.modelcontextprotocol/"
-VERSION_KEY: Final = PREFIX + "protocolVersion"
 CLIENT_INFO_KEY: Final = PREFIX + "clientInfo"
-CAPABILITIES_KEY: Final = PREFIX + "clientCapabilities"
 LOG_LEVEL_KEY: Final = PREFIX + "logLevel"
 SUBSCRIPTION_KEY: Final = PREFIX + "subscriptionId"
-SERVER_INFO_KEY: Final = PREFIX + "serverInfo"
 OWNED: Final = frozenset(
     {VERSION_KEY, CLIENT_INFO_KEY, CAPABILITIES_KEY, LOG_LEVEL_KEY, SUBSCRIPTION_KEY, SERVER_INFO_KEY}
 )
@@ -130,11 +157,6 @@ def implementation(name: str, version: str, title: str | None = None) -> bytes:
     if title is not None:
         members["title"] = title
     return encode(members)
-
-
-def pick_legacy(requested: str) -> str:
-    """The revision that we answer to a legacy `initialize`: the client's where we know it, else our latest."""
-    return requested if requested in LEGACY_VERSIONS else LATEST_LEGACY
 
 
 def has_capability(capabilities: Raw | None, question: str) -> bool:

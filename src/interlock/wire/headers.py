@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
@@ -16,6 +17,9 @@ NAME_SOURCE: Final = {"tools/call": "name", "prompts/get": "name", "resources/re
 _PREFIX: Final = "=?base64?"
 _SUFFIX: Final = "?="
 _SAFE_INTEGER: Final = 2**53 - 1
+_PLAIN_BYTES: Final = re.compile(rb"[\t\x20-\x7e]*")
+_PLAIN_TEXT: Final = re.compile(r"(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?")
+"""What may stand in a header as it is (RFC 9110, 5.5), with no space or tab at either end."""
 
 
 class HeaderParam(Protocol):
@@ -29,11 +33,7 @@ class HeaderParam(Protocol):
 
 def encode_value(value: str) -> str:
     """A value as it may stand in a header: as it is where it is plain ASCII, else in the base64 form."""
-    plain = (
-        all(0x20 <= ord(char) <= 0x7E or char == "\t" for char in value)
-        and value == value.strip(" \t")
-        and not (value.startswith(_PREFIX) and value.endswith(_SUFFIX))
-    )
+    plain = _PLAIN_TEXT.fullmatch(value) is not None and not (value.startswith(_PREFIX) and value.endswith(_SUFFIX))
     if plain:
         return value
     return _PREFIX + base64.b64encode(value.encode("utf-8", "surrogatepass")).decode("ascii") + _SUFFIX
@@ -151,6 +151,6 @@ def _text(headers: Mapping[bytes, bytes], name: bytes) -> str | None:
     if value is None:
         return None
     text = value.strip(b" \t")
-    if any((byte < 0x20 and byte != 0x09) or byte > 0x7E for byte in text):
+    if _PLAIN_BYTES.fullmatch(text) is None:
         raise mismatch(f"the {name.decode()} header has characters that a header may not hold")
     return text.decode("ascii")
