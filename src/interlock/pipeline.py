@@ -513,7 +513,9 @@ class Pipeline:
         trace = self._trace(exchange)
         started = perf_counter_ns()
         servers = list(self.catalogue.enabled())
-        if len(servers) != 1:
+        # The method becomes a header on the way to a modern server, so it must be able to stand in one.
+        plain = exchange.method.isascii() and exchange.method.isprintable() and exchange.method == exchange.method.strip()
+        if len(servers) != 1 or not plain:
             self._mark(trace, Stage.DISCOVER, "refused", "no rule says which server takes this method")
             self._observe(trace, "error", started, 0)
             raise WireError(codes.METHOD_NOT_FOUND, f"Method not found: {exchange.method}", exchange.id)

@@ -16,7 +16,12 @@ from .cells import CELLS, UPSTREAMS, Cell
 from .client import Answer, Client, Era, HttpClient, Message, StdioClient, accept
 from .processes import Running, connect, fixture_command, fixture_server, stdio_entry, up, url_entry, write_home
 
+DECLARED_READS = {"tool_002": {"read": True}}
 SIZE = ("--tools", "125", "--prompts", "60", "--resources", "60", "--page-size", "50")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "row(text): the row of the behaviour matrix that a test fills")
 
 
 @dataclass(slots=True)
@@ -34,11 +39,11 @@ class World:
         for upstream in UPSTREAMS.values():
             options = ("--name", upstream.key, *SIZE)
             if upstream.transport == "stdio":
-                entries.append(stdio_entry(upstream.key, fixture_command(upstream.era, "--stdio", *options)))
+                entries.append(stdio_entry(upstream.key, fixture_command(upstream.era, "--stdio", *options), tools=DECLARED_READS))
                 continue
             if upstream.key not in self.servers:
                 self.servers[upstream.key] = await fixture_server(upstream.era, upstream.transport, *options)
-            entries.append(url_entry(upstream.key, upstream.transport, self.servers[upstream.key].port))
+            entries.append(url_entry(upstream.key, upstream.transport, self.servers[upstream.key].port, tools=DECLARED_READS))
         return entries
 
     async def up(self) -> Running:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from interlock.catalog.entry_repair import repair_entry
 from interlock.catalog.header_params import HeaderParam, header_params
 from interlock.catalog.schema_repair import keep_first, repair_tool
 from interlock.model.names import CanonicalName
@@ -179,18 +180,13 @@ def _hints(raw: Raw | None) -> tuple[bool | None, bool | None]:
 
 
 def _others(server: str, kind: Kind, items: list[Raw], problems: list[str]) -> dict[str, Entry]:
-    entries: dict[str, Entry] = {}
-    member = IDENTITY[kind]
-    for item in items:
-        members = messages.try_map(item)
-        name = messages.try_str(members.get(member)) if members is not None else None
-        if not name:
-            problems.append(f"{server}: an entry of {METHODS[kind]} without a usable `{member}` was withheld")
-        elif name in entries:
-            problems.append(f"{server}/{name}: listed twice in {METHODS[kind]}; the first one stays")
-        else:
-            entries[name] = Entry(CanonicalName(server, name), bytes(item))
-    return entries
+    assert kind != "tools"
+    kept, withheld = keep_first(repair_entry(kind, bytes(item)) for item in items)
+    for entry in (*withheld, *(each for each in kept if each.problems)):
+        problems.extend(f"{server}/{entry.name or '(unnamed)'} of {METHODS[kind]}: {problem}" for problem in entry.problems)
+    return {
+        entry.name: Entry(CanonicalName(server, entry.name), entry.raw) for entry in kept if entry.raw is not None
+    }
 
 
 def keep(snapshot: Snapshot, pages: dict[Kind, list[RawMap]]) -> bytes:

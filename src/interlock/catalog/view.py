@@ -58,6 +58,7 @@ class View:
     instructions: str | None
     capabilities: RawMap
     generation: int
+    collisions: tuple[str, ...] = ()
 
 
 def build_view(
@@ -75,6 +76,7 @@ def build_view(
     routes: dict[Kind, dict[str, Route]] = {kind: {} for kind in KINDS}
     hidden: dict[Kind, dict[str, Route]] = {kind: {} for kind in KINDS}
     lists: dict[Kind, Lists] = {kind: Lists() for kind in KINDS}
+    collisions: list[str] = []
     ordered = sorted(snapshots, key=lambda snapshot: snapshot.server)
     for kind in KINDS:
         table, listed = routes[kind], lists[kind]
@@ -92,7 +94,9 @@ def build_view(
                     hidden[kind].setdefault(exposed, Route(snapshot.server, kind, entry, decision))
                     continue
                 if exposed in table:
-                    continue  # a collision of hashes: the first in canonical order stays
+                    # A collision of hashes: the first in canonical order stays, and the loss is told.
+                    collisions.append(f"{entry.canonical}: withheld, because another {kind[:-1]} is exposed as {exposed} already")
+                    continue
                 table[exposed] = Route(snapshot.server, kind, entry, decision)
                 listed.items.append(_published(kind, entry, exposed, config, era, verbatim == snapshot.server))
         listed.ttl_ms = min(ttls, default=0) if complete else 0
@@ -109,6 +113,7 @@ def build_view(
         _instructions(ordered, verbatim),
         _capabilities(ordered),
         generation,
+        tuple(collisions),
     )
 
 

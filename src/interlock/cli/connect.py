@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from interlock.manifest.loading import Loaded
 
+KEEP_AFTER_SECONDS = 15.0
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -67,6 +69,14 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -
         for name in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(name, stop.set)
     runtime.start_eager()
+
+    def keep_known() -> None:
+        view = runtime.pipeline.last_view
+        if view is not None:
+            keep(sys.argv[1:], messages.write_map(view.capabilities), view.instructions)
+
+    # Not only at the end: many hosts kill what they started.
+    keeping = asyncio.get_running_loop().call_later(KEEP_AFTER_SECONDS, keep_known)
     reading = asyncio.ensure_future(read_stdin(lines.feed))
     stopping = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(writer.broken.wait())]
     await asyncio.wait([reading, *stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -76,9 +86,8 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -
     for task in stopping:
         task.cancel()
     await writer.close()
-    view = runtime.pipeline.last_view
-    if view is not None:
-        keep(sys.argv[1:], messages.write_map(view.capabilities), view.instructions)
+    keeping.cancel()
+    keep_known()
     await runtime.close(0)
     return OK
 

@@ -78,6 +78,7 @@ async def _rows(args: argparse.Namespace, loaded: Loaded, home: Path) -> tuple[l
         problems = [
             problem for snapshot in pipeline.catalogue.snapshots(inside.caller) for problem in snapshot.problems
         ]
+        problems += view.collisions
         return rows, faults, problems
 
 

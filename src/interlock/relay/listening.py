@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Mapping
 
 from interlock.relay.resources import Subscriptions
+from interlock.upstream.contract import Reply
 from interlock.upstream.handshake import can_subscribe, listens_for
 from interlock.upstream.server import Server
-from interlock.upstream.session import Call, Session
+from interlock.upstream.session import Call, Session, SessionLost
 from interlock.wire import codes, messages, translate
 from interlock.wire.eras import Era
 
@@ -52,16 +53,14 @@ class Listening:
         if before is not None:
             session.unlisten(before)
 
-    def _ended(self, place: tuple[str, str], session: Session, call: Call, done: asyncio.Future[object]) -> None:
+    def _ended(self, place: tuple[str, str], session: Session, call: Call, done: asyncio.Future[Reply]) -> None:
         if self._open.get(place) is not call:
             return
         del self._open[place]
         if done.cancelled() or session.closed:
             return
-        from interlock.upstream.contract import Reply
-
         reply = done.result() if done.exception() is None else None
-        if isinstance(reply, Reply) and reply.is_error and translate.error_code(reply.body) == codes.METHOD_NOT_FOUND:
+        if reply is not None and reply.is_error and translate.error_code(reply.body) == codes.METHOD_NOT_FOUND:
             return  # it has no subscriptions: asking again would not change that
         asyncio.get_running_loop().call_later(RETRY_SECONDS, self.refresh, *place)
 
@@ -73,7 +72,7 @@ class Listening:
         if session.era is Era.MODERN:
             self._listen(session)
         elif can_subscribe(session):
-            await session.raw_request("resources/subscribe", messages.encode({"uri": uri}), seconds)
+            await _tell(session, "resources/subscribe", uri, seconds)
 
     async def unsubscribe(self, server: str, binding: str, uri: str, seconds: float) -> None:
         session = self._session(server, binding)
@@ -82,11 +81,19 @@ class Listening:
         if session.era is Era.MODERN:
             self._listen(session)
         elif can_subscribe(session):
-            await session.raw_request("resources/unsubscribe", messages.encode({"uri": uri}), seconds)
+            await _tell(session, "resources/unsubscribe", uri, seconds)
 
     async def restore(self, server: str, binding: str, seconds: float) -> None:
         """A legacy session was rebuilt: it has forgotten its subscriptions."""
         session = self._session(server, binding)
         if session is not None and session.era is Era.LEGACY and can_subscribe(session):
             for uri in self._subscriptions.uris(server, binding):
-                await session.raw_request("resources/subscribe", messages.encode({"uri": uri}), seconds)
+                await _tell(session, "resources/subscribe", uri, seconds)
+
+
+async def _tell(session: Session, method: str, uri: str, seconds: float) -> None:
+    """Raises Fault. A session that the server has lost ends here; the next one restores what was subscribed."""
+    try:
+        await session.raw_request(method, messages.encode({"uri": uri}), seconds)
+    except SessionLost:
+        session.lost("the server ended the session")

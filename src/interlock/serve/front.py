@@ -20,6 +20,7 @@ from interlock.pipeline import Pipeline
 from interlock.relay.client import LEVELS, Client
 from interlock.relay.exchange import Channel, Exchange
 from interlock.upstream.contract import Caller
+from interlock.upstream.session import SessionLost
 from interlock.wire import codes, hello, messages, translate
 from interlock.wire.eras import (
     MODERN_VERSIONS,
@@ -208,13 +209,13 @@ class Front:
             return
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
-            fault = Fault(
+            own = Fault(
                 "internal",
                 f"a fault in Interlock itself ({type(error).__name__}) ended this request. It may have taken effect: read the target "
                 "again before a retry, and please report it.",
                 stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN,
             )  # fmt: skip
-            message = messages.error(id, answers.error_body(fault, self.pipeline.build))
+            message = messages.error(id, answers.error_body(own, self.pipeline.build))
         exchange.done = True
         if exchange.client.open.get(id) is exchange:
             del exchange.client.open[id]
@@ -239,7 +240,7 @@ class Front:
                 if mine and session.era is Era.LEGACY and "logging" in session.capabilities:
                     try:
                         await session.raw_request("logging/setLevel", raw, 10.0)
-                    except Fault:
+                    except (Fault, SessionLost):
                         continue  # that server's trouble shows in its next call
         return b"{}", False
 

@@ -6,6 +6,7 @@ HTTP: 401, 403, 5xx and silence settle nothing. stdio: silence, or any error tha
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 from interlock.model.fault import Fault
@@ -25,6 +26,7 @@ from interlock.wire.eras import (
 from interlock.wire.messages import EMPTY_OBJECT, Raw, encode, try_json, try_list, try_map, try_str
 
 PROBE_SECONDS = 5.0
+_REVISION = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class Found(Enum):
@@ -95,8 +97,9 @@ async def initialize(session: Session, capabilities: Raw | None, seconds: float)
     version = try_str((result or {}).get("protocolVersion"))
     if result is None or version is None:
         raise _refused(session, "its answer to initialize has no protocolVersion")
-    if version not in LEGACY_VERSIONS and version > LATEST_LEGACY:
-        raise _refused(session, f"it wants revision {version} with a handshake, which does not exist")
+    if _REVISION.fullmatch(version) is None or version > LATEST_LEGACY:
+        # All older revisions are one family; anything else cannot be spoken, and must not get into a header.
+        raise _refused(session, f"it wants revision {version[:40]!r} with a handshake, which does not exist")
     session.version = version
     session.capabilities = try_map(result.get("capabilities")) or {}
     session.instructions = try_str(result.get("instructions"))

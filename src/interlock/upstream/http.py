@@ -21,6 +21,7 @@ _ACCEPT = b"accept: application/json, text/event-stream\r\ncontent-type: applica
 MAX_RESUMES = 8
 """How often one broken legacy stream is picked up again without anything new arriving."""
 DEFAULT_RETRY_MS = 1000
+MAX_HEADS = 1024
 
 
 class HttpCarrier:
@@ -40,6 +41,20 @@ class HttpCarrier:
         self.negotiated = False
         """True once the handshake is over, so that the version header may be sent to a legacy server."""
         self._stream: _Stream | None = None
+        self._heads: dict[tuple[str, str | None], bytes] = {}
+        """Heads of modern requests by method and name: they repeat, and none of them ever changes."""
+
+    def _modern_head(self, method: str, name: str | None) -> bytes:
+        key = (method, name)
+        head = self._heads.get(key)
+        if head is None:
+            head = self._post_head + self._session_headers() + b"mcp-method: " + method.encode("ascii", "replace") + b"\r\n"
+            if name is not None:
+                head += b"mcp-name: " + encode_value(name).encode() + b"\r\n"
+            if len(self._heads) >= MAX_HEADS:
+                self._heads.clear()
+            self._heads[key] = head
+        return head
 
     def _session_headers(self) -> bytes:
         lines = b""
@@ -50,11 +65,10 @@ class HttpCarrier:
         return lines
 
     def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
-        head = self._post_head + self._session_headers()
-        if self.session.era is Era.MODERN:
-            head += b"mcp-method: " + call.method.encode("ascii", "replace") + b"\r\n"
-            if name is not None:
-                head += b"mcp-name: " + encode_value(name).encode() + b"\r\n"
+        if self.session.era is Era.LEGACY:
+            head = self._post_head + self._session_headers()
+        else:
+            head = self._modern_head(call.method, name)
             for header, value in params:
                 head += header.encode() + b": " + value.encode() + b"\r\n"
         post = _Post(self, call)

@@ -365,7 +365,15 @@ class Server:
                         f"{self.key}: the environment variable {header.source}, used for the header {header.name}, is not set.",
                         stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
                     )  # fmt: skip
-            headers.append((header.name, header.prefix + (value or "").strip()))
+            text = header.prefix + (value or "").strip()
+            if not text.isascii() or not text.isprintable():
+                raise Fault(
+                    "env-missing",
+                    f"{self.key}: the value for the header {header.name} has line breaks or other characters that no header may "
+                    "hold. The server did not get the request.",
+                    stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
+                )  # fmt: skip
+            headers.append((header.name, text))
         if self._pool is None or self._pool.origin != origin:
             if self._pool is not None:
                 self._pool.close()
@@ -394,6 +402,12 @@ class Server:
         session = await self.session(out.caller)
         try:
             return await session.request(out)
+        except Fault as fault:
+            if session.era is Era.MODERN and _says_no(fault):
+                # What was found of the server no longer holds (an older build, another server): the next call finds out anew.
+                self._forget(session)
+                self._reset_eras()
+            raise
         except SessionLost:
             self._forget(session)
             session.lost("the server ended the session")

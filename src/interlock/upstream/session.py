@@ -211,7 +211,7 @@ class Session:
 
     def _answer(self, message: Message, call: Call | None) -> None:
         id = message.id
-        target = self.pending.get(id) if id.__class__ is int else None  # type: ignore[arg-type]
+        target = self.pending.get(id) if id.__class__ is int else None
         if target is None:
             if call is None or id is not None:
                 return  # an answer to nothing that is open: late, cancelled or made up
@@ -228,7 +228,7 @@ class Session:
         params = messages.try_map(message.params) or {}
         if method == "notifications/progress":
             token = messages.try_json(params.pop("progressToken", None))
-            target = self.pending.get(token) if token.__class__ is int else None  # type: ignore[arg-type]
+            target = self.pending.get(token) if token.__class__ is int else None
             if target is not None and target.outgoing is not None and target.outgoing.sink is not None:
                 if target.outgoing.wants_progress:
                     target.outgoing.sink.on_notification(method, params)

@@ -1,7 +1,11 @@
 """JSON-RPC 2.0 messages as MCP restricts them: read the envelope once, keep the rest as the bytes that came.
 
 Values that no gate has to look into stay `msgspec.Raw`: unknown fields, key order, big integers and number spelling
-survive because they are never decoded.
+survive because they are never decoded. Members of the envelope that JSON-RPC does not define are dropped: the envelope
+belongs to one hop, and strict peers refuse what they do not know there.
+
+What `parse` returns is valid JSON and UTF-8, holds no line break (so it may travel on one line) and no unpaired surrogate,
+and is bounded in depth and in the number of its values.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from interlock.wire import bounds, codes
+from interlock.wire import bounds, codes, mending, shape
 
 Id = int | str
 Raw = msgspec.Raw
@@ -21,15 +25,24 @@ RawMap = dict[str, Raw]
 NULL: Final = Raw(b"null")
 EMPTY_OBJECT: Final = Raw(b"{}")
 
+too_deep = shape.too_deep
+_MAX_ID: Final = 10**bounds.MAX_ID_LENGTH
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class WireError(Exception):
-    """A message that breaks the protocol. `code` is a JSON-RPC code; `id` is the request's where it could be read."""
+    """A message that breaks the protocol. `code` is a JSON-RPC code.
 
-    def __init__(self, code: int, message: str, id: Id | None = None) -> None:
+    `id` is the broken request's, `response_id` the one that a broken response names, where they could be read. At most one
+    is set, so that an error is never sent as the answer to a response, or a request taken for an answer.
+    """
+
+    def __init__(self, code: int, message: str, id: Id | None = None, response_id: Id | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.id = id
+        self.response_id = response_id
 
 
 class Kind(Enum):
@@ -48,8 +61,10 @@ class _Envelope(msgspec.Struct):
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _IdOnly(msgspec.Struct):
-    id: int | str | None = None
+class _AnyNumber(_Envelope):
+    """Some languages have one kind of number only, and write the id 1 as `1.0`."""
+
+    id: int | str | float | msgspec.UnsetType | None = msgspec.UNSET  # type: ignore[assignment]
 
 
 class Message(msgspec.Struct):
@@ -64,84 +79,115 @@ class Message(msgspec.Struct):
 
 
 _envelope = msgspec.json.Decoder(_Envelope)
-_id_only = msgspec.json.Decoder(_IdOnly)
+_any_number = msgspec.json.Decoder(_AnyNumber)
 _map = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _list = msgspec.json.Decoder(list[msgspec.Raw])
 _str = msgspec.json.Decoder(str)
 encode = msgspec.json.encode
 
 
-def too_deep(data: bytes, limit: int = bounds.MAX_DEPTH) -> bool:
-    """True where arrays and objects nest deeper than `limit`. Brackets inside strings count too: an upper bound first."""
-    if data.count(b"{") + data.count(b"[") <= limit:
-        return False
-    depth = 0
-    in_string = False
-    escaped = False
-    for byte in data:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_string = False
-        elif byte == 0x22:
-            in_string = True
-        elif byte in (0x7B, 0x5B):
-            depth += 1
-            if depth > limit:
-                return True
-        elif byte in (0x7D, 0x5D):
-            depth -= 1
-    return False
+def parse(data: bytes, *, strict: bool = False) -> Message:
+    """Read one message. Raises WireError with the code that JSON-RPC gives to the fault, and nothing else.
 
-
-def parse(data: bytes) -> Message:
-    """Read one message. Raises WireError with the code that JSON-RPC gives to the fault."""
+    `strict` refuses bytes that are not UTF-8, as is due to a request that may change something; otherwise they are shown as
+    U+FFFD, so that one bad byte does not lose a whole answer. Unpaired surrogates become U+FFFD either way.
+    """
     try:
         envelope = _envelope.decode(data)
-    except (msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise WireError(codes.INVALID_REQUEST, f"not a JSON-RPC message: {error}", _try_id(data)) from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise WireError(codes.PARSE_ERROR, f"not valid JSON: {error}") from None
+        if not data.isascii():
+            data.decode()  # the reader skips strings without looking at their bytes (RFC 8259, 8.1: they are UTF-8)
+    except _UNREADABLE as error:
+        data, envelope = _read_again(data, error, strict)
+    # White space after the envelope's last member is not part of any; most senders end with one line break or none.
+    last = len(data) - 2
+    if -1 < data.find(10) < last or -1 < data.find(13) < last:
+        data = mending.one_line(data)
+        envelope = _any_number.decode(data)
+    if last > shape.ALWAYS_FLAT:
+        _check_shape(data)
     id = envelope.id
-    if id.__class__ is str and len(id) > bounds.MAX_ID_LENGTH:  # type: ignore[arg-type]
-        raise WireError(codes.INVALID_REQUEST, f"the id is longer than {bounds.MAX_ID_LENGTH} characters")
-    if envelope.jsonrpc != "2.0":
-        raise WireError(codes.INVALID_REQUEST, 'the member "jsonrpc" must be "2.0"', _valid_id(id))
+    if id.__class__ is not int:
+        if id.__class__ is float:
+            id = _whole(id)  # type: ignore[arg-type]
+        elif id.__class__ is str and len(id) > bounds.MAX_ID_LENGTH:  # type: ignore[arg-type]
+            raise WireError(codes.INVALID_REQUEST, f"the id is longer than {bounds.MAX_ID_LENGTH} characters")
+    elif not -_MAX_ID < id < _MAX_ID:  # type: ignore[operator]
+        raise WireError(codes.INVALID_REQUEST, f"the id is longer than {bounds.MAX_ID_LENGTH} digits")
     method = envelope.method
+    if envelope.jsonrpc != "2.0":
+        raise _refusal('the member "jsonrpc" must be "2.0"', id, method is not msgspec.UNSET)
     if method is not msgspec.UNSET:
         if len(method) > bounds.MAX_METHOD_LENGTH:
-            raise WireError(codes.INVALID_REQUEST, "the method's name is too long", _valid_id(id))
+            raise _refusal("the method's name is too long", id, True)
+        if not method.isprintable():
+            # It is mirrored into an HTTP header (2026-07-28, Streamable HTTP), where a line break would start another one.
+            raise _refusal("the method's name has characters that a name may not hold", id, True)
         if envelope.result is not msgspec.UNSET or envelope.error is not msgspec.UNSET:
-            raise WireError(codes.INVALID_REQUEST, "a message with a method has no result or error", _valid_id(id))
+            raise _refusal("a message with a method has no result or error", id, True)
         params = None if envelope.params is msgspec.UNSET else envelope.params
         if id is msgspec.UNSET:
             return Message(Kind.NOTIFICATION, method=method, params=params)
         if id is None:
             raise WireError(codes.INVALID_REQUEST, "a request's id must not be null")
         return Message(Kind.REQUEST, id=id, method=method, params=params)
-    if envelope.result is not msgspec.UNSET and envelope.error is msgspec.UNSET:
+    result, error = envelope.result, envelope.error
+    if result is not msgspec.UNSET and error is not msgspec.UNSET:
+        # Some libraries write both, one of them null.
+        if error == NULL:
+            error = msgspec.UNSET
+        elif result == NULL:
+            result = msgspec.UNSET
+    if result is not msgspec.UNSET and error is msgspec.UNSET:
         if id is msgspec.UNSET or id is None:
             raise WireError(codes.INVALID_REQUEST, "a result needs the id of its request")
-        return Message(Kind.RESULT, id=id, body=envelope.result)
-    if envelope.error is not msgspec.UNSET and envelope.result is msgspec.UNSET:
-        return Message(Kind.ERROR, id=None if id is msgspec.UNSET else id, body=envelope.error)
-    raise WireError(
-        codes.INVALID_REQUEST, "the message is neither a request, a notification nor a response", _valid_id(id)
-    )
+        return Message(Kind.RESULT, id=id, body=result)
+    if error is not msgspec.UNSET and result is msgspec.UNSET:
+        return Message(Kind.ERROR, id=None if id is msgspec.UNSET else id, body=error)
+    raise _refusal("the message is neither a request, a notification nor a response", id, result is msgspec.UNSET)
 
 
-def _valid_id(id: Id | msgspec.UnsetType | None) -> Id | None:
-    return None if id is msgspec.UNSET else id
-
-
-def _try_id(data: bytes) -> Id | None:
+def _read_again(data: bytes, error: Exception, strict: bool) -> tuple[bytes, _Envelope]:
+    """The second look at a message that the fast reader refused: mend what can be mended, else say what is wrong."""
+    mended = mending.mend(data, utf8=not strict)
     try:
-        return _id_only.decode(data).id
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+        envelope = _any_number.decode(mended)
+        if not mended.isascii():
+            mended.decode()
+    except msgspec.ValidationError as still:
+        raise WireError(codes.INVALID_REQUEST, f"not a JSON-RPC message: {still}", *mending.ids_of(mended)) from None
+    except RecursionError:
+        raise WireError(codes.INVALID_REQUEST, _TOO_DEEP, *mending.guess_ids(data)) from None
+    except UnicodeDecodeError:
+        raise WireError(codes.PARSE_ERROR, "not valid JSON: the bytes are not UTF-8", *mending.ids_of(mended)) from None
+    except msgspec.DecodeError:
+        raise WireError(codes.PARSE_ERROR, f"not valid JSON: {error}", *mending.guess_ids(data)) from None
+    return mended, envelope
+
+
+def _check_shape(data: bytes) -> None:
+    """`data` is valid JSON. Raises WireError where it is nested too deeply or holds too many values."""
+    if shape.too_deep(data):
+        raise WireError(codes.INVALID_REQUEST, _TOO_DEEP, *mending.ids_of(data))
+    if len(data) > bounds.MAX_VALUES and shape.too_many(data):
+        text = f"the message holds more than {bounds.MAX_VALUES} values"
+        raise WireError(codes.INVALID_REQUEST, text, *mending.ids_of(data))
+
+
+def _whole(id: float) -> Id:
+    """A float as the integer that it stands for. Raises WireError where it stands for none, or for one that is too long."""
+    if not id.is_integer() or abs(id) >= _MAX_ID:
+        raise WireError(codes.INVALID_REQUEST, "the id must be a string or an integer")
+    return int(id)
+
+
+def _refusal(text: str, id: Id | float | msgspec.UnsetType | None, is_request: bool) -> WireError:
+    known = id if isinstance(id, int | str) else None
+    if is_request:
+        return WireError(codes.INVALID_REQUEST, text, known)
+    return WireError(codes.INVALID_REQUEST, text, None, known)
+
+
+_TOO_DEEP: Final = "the message is nested too deeply"
 
 
 def is_batch(data: bytes) -> bool:
@@ -149,11 +195,23 @@ def is_batch(data: bytes) -> bool:
     return data.lstrip()[:1] == b"["
 
 
+class _Member(msgspec.Struct, gc=False):
+    jsonrpc: str
+
+
+_members = msgspec.json.Decoder(list[_Member])
+
+
 def split_batch(data: bytes) -> list[bytes]:
-    """The members of a batch. Raises WireError where it is empty or not readable."""
+    """The members of a batch. Raises WireError where it is empty, too long, not readable, or holds anything but messages."""
+    if data.count(b'"jsonrpc"') > bounds.MAX_BATCH:
+        raise WireError(codes.INVALID_REQUEST, f"a batch of more than {bounds.MAX_BATCH} messages")
     try:
+        _members.decode(data)  # ends at the first member that is no message, so the list below cannot grow without end
         items = _list.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except msgspec.ValidationError:
+        raise WireError(codes.INVALID_REQUEST, "a batch may hold JSON-RPC messages only") from None
+    except _UNREADABLE as error:
         raise WireError(codes.PARSE_ERROR, f"not valid JSON: {error}") from None
     if not items:
         raise WireError(codes.INVALID_REQUEST, "an empty batch")
@@ -161,12 +219,16 @@ def split_batch(data: bytes) -> list[bytes]:
 
 
 def read_map(raw: Raw | bytes | None) -> RawMap:
-    """The members of a JSON object, values untouched. `None` reads as empty. Raises WireError (-32602) for anything else."""
+    """The members of a JSON object, values untouched. `None` and JSON's `null`, which some clients write for what they leave
+    out, read as empty. Raises WireError (-32602) for anything else.
+    """
     if raw is None:
         return {}
     try:
         return _map.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
+        if bytes(raw).strip() == b"null":
+            return {}
         raise WireError(codes.INVALID_PARAMS, "an object was expected here") from None
 
 
@@ -176,7 +238,7 @@ def try_map(raw: Raw | bytes | None) -> RawMap | None:
         return None
     try:
         return _map.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -186,7 +248,7 @@ def try_list(raw: Raw | bytes | None) -> list[Raw] | None:
         return None
     try:
         return _list.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -196,7 +258,7 @@ def try_str(raw: Raw | bytes | None) -> str | None:
         return None
     try:
         return _str.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -206,7 +268,7 @@ def try_json(raw: Raw | bytes | None) -> object:
         return None
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
         return None
 
 
@@ -249,4 +311,10 @@ def error_body(code: int, message: str, data: object = None) -> bytes:
     members: dict[str, object] = {"code": code, "message": message}
     if data is not None:
         members["data"] = data
-    return encode(members)
+    try:
+        return encode(members)
+    except UnicodeEncodeError:
+        # A path or a name of the operating system that is no Unicode: an error about it must still get out.
+        members["message"] = mending.clean(message)
+        members.pop("data", None)
+        return encode(members)
