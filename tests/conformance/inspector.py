@@ -78,12 +78,14 @@ def run_visit(visit: Visit) -> list[str]:
     """Ask the visit's questions; each line of the result names one and how the answers differ."""
     expected = direct_answers(visit.era, visit.peer)
     with front_of(visit) as target, ThreadPoolExecutor(JOBS) as pool:
-        asked = [(one, pool.submit(ask, target, visit.era, one)) for one in questions_of(visit)]
-        return [
-            f"{' '.join(one[1:])}: expected {_as_served(expected[one], visit)!r}, through Interlock {through.result()!r}"
-            for one, through in asked
-            if through.result() != _as_served(expected[one], visit)
-        ]
+        asked = {one: pool.submit(ask, target, visit.era, one) for one in questions_of(visit)}
+        answers = {one: answer.result() for one, answer in asked.items()}
+    wanted = {one: _as_served(expected[one], visit) for one in answers}
+    return [
+        f"{' '.join(one[1:])}: expected {wanted[one]!r}, through Interlock {answers[one]!r}"
+        for one in answers
+        if answers[one] != wanted[one]
+    ]
 
 
 @cache

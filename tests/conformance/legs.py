@@ -13,11 +13,12 @@ from typing import Literal
 from . import programs
 from .processes import environment, free_port, gateway, serving
 
-Revision = Literal["2025-11-25", "2026-07-28"]
+Revision = Literal["2025-06-18", "2025-11-25", "2026-07-28"]
 Server = Literal["sdk", "legacy", "modern", "dead"]
 Transport = Literal["http", "sse", "stdio"]
 Era = Literal["auto", "modern", "legacy"]
 
+OLDER: Revision = "2025-06-18"
 LEGACY: Revision = "2025-11-25"
 MODERN: Revision = "2026-07-28"
 OWN_FRONT = {
@@ -67,6 +68,9 @@ LEGS = (
     Leg("legacy", "stdio", MODERN, "modern"),
     Leg("modern", "http", LEGACY, "legacy"),
     Leg("modern", "stdio", LEGACY, "legacy"),
+    # An older client of the legacy family, for which the suite has fewer scenarios.
+    Leg("legacy", "http", OLDER, "legacy"),
+    Leg("modern", "http", OLDER, "legacy"),
     *(Leg("dead", "http", revision, "sdk", scenarios=OWN_FRONT[revision]) for revision in (LEGACY, MODERN)),
 )
 
@@ -92,11 +96,16 @@ resources-list resources-read-binary resources-read-text resources-templates-rea
 server-sse-multiple-streams server-stateless tools-call-audio tools-call-embedded-resource tools-call-error
 tools-call-image tools-call-mixed-content tools-call-simple-text tools-call-with-progress tools-list
 """
+_NOT_IN_OLDER = """
+dns-rebinding-protection elicitation-sep1034-defaults elicitation-sep1330-enums json-schema-2020-12
+server-sse-multiple-streams server-sse-polling
+"""
 SCENARIOS: dict[Revision, tuple[str, ...]] = {
+    OLDER: tuple(name for name in _LEGACY_SCENARIOS.split() if name not in _NOT_IN_OLDER.split()),
     LEGACY: tuple(_LEGACY_SCENARIOS.split()),
     MODERN: tuple(_MODERN_SCENARIOS.split()),
 }
-"""What the suite runs at each revision: 33 and 40 scenarios. A run without one of them is no run."""
+"""What the suite runs at each revision: 27, 33 and 40 scenarios. A run without one of them is no run."""
 
 
 def manifest(transport_entry: str, era: Era = "auto") -> str:

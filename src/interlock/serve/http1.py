@@ -27,6 +27,8 @@ STALL_SECONDS: Final = 120.0
 """How long a client may take nothing of what was written for it."""
 MAX_CONNECTIONS: Final = 1024
 SWEEP_SECONDS: Final = 5.0
+LINGER_SECONDS: Final = 1.0
+"""How long a client that was refused may still send before the connection is cut (RFC 9112, 9.6)."""
 MAX_HEAD_BYTES: Final = bounds.MAX_HEADER_BYTES + 8192 + 256
 """Request line and headers together."""
 
@@ -314,6 +316,8 @@ class Connection(asyncio.Protocol):
 
     def _origin_form(self, target: bytes) -> bytes:
         """The path of an absolute target, whose authority replaces Host (RFC 9112, 3.2.2)."""
+        if self._parser.get_method() == b"CONNECT":
+            raise ValueError("this is no proxy")
         scheme, separator, rest = target.partition(b"://")
         if not separator or scheme.lower() not in (b"http", b"https"):
             return target
@@ -322,15 +326,12 @@ class Connection(asyncio.Protocol):
         return slash + path if slash else b"/"
 
     def _without_upgrade(self, rest: bytes) -> bytes:
-        """Go on as if no upgrade had been offered, as a server may (RFC 9110, 7.8): some clients offer h2c on each POST.
+        """Go on as if no upgrade had been offered, as a server may (RFC 9110, 7.8): some clients offer h2c each time.
 
         The parser takes what follows for another protocol, so a fresh one gets the head again without the offer.
         """
         method = self._parser.get_method()
         headers = self._headers
-        if method == b"CONNECT" or b"upgrade" not in headers:
-            self._refuse(400)
-            return b""
         offer = (b"upgrade", b"http2-settings")
         tokens = [token.strip() for token in headers.pop(b"connection", b"").split(b",")]
         kept = b", ".join(token for token in tokens if token.lower() not in offer)
@@ -399,7 +400,10 @@ class Connection(asyncio.Protocol):
         self._deaf = True
         if self._responder is None and not self._waiting:
             self.write(_STATUS[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
-            self.finish()
+            if self._transport is not None and not self._transport.is_closing():
+                # A client that is still sending would lose the answer to a reset: take the rest for a moment.
+                self._transport.write_eof()
+                self._loop.call_later(LINGER_SECONDS, self.close)
 
     def finish(self) -> None:
         """Close once what was written has left."""

@@ -102,6 +102,7 @@ class Runtime:
         await self.front.drain(grace)
         await self.pipeline.close()
         await asyncio.to_thread(self.journal.close)
+        await asyncio.to_thread(self._known.flush)
         self._store.close()
 
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from interlock.wire import bounds
 
+HEAD_BYTES = 512
+"""As much of a line that is too long is kept for diagnosis: enough to see which request it was about."""
+_MAX_HEADS = 16
+
 
 class LineSplitter:
-    """Feed bytes, get whole lines. Carriage returns before the newline and empty lines are dropped.
+    """Feed bytes, get whole lines. A carriage return before the newline and empty lines are dropped.
 
-    `overflows` counts lines that were longer than `limit` and so were skipped.
+    `overflows` counts lines that were longer than `limit` and so were skipped; `heads` are the beginnings of the latest.
     """
 
-    __slots__ = ("_parts", "_size", "_skipping", "limit", "overflows")
+    __slots__ = ("_buffer", "_skipping", "heads", "limit", "overflows")
 
     def __init__(self, limit: int = bounds.MAX_MESSAGE_BYTES) -> None:
         self.limit = limit
         self.overflows = 0
-        self._parts: list[bytes] = []
-        self._size = 0
+        self.heads: list[bytes] = []
+        self._buffer = bytearray()
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes]:
@@ -26,44 +30,40 @@ class LineSplitter:
             self._keep(data)
             return []
         pieces = data.split(b"\n")
-        first = pieces[0]
-        if self._skipping:
-            self._skipping = False
-            pieces[0] = b""
-        elif self._parts:
-            self._keep(first)
-            if self._skipping:
-                self._skipping = False
-                pieces[0] = b""
-            else:
-                pieces[0] = b"".join(self._parts)
-        self._parts.clear()
-        self._size = 0
         tail = pieces.pop()
-        if tail:
-            self._keep(tail)
+        if self._skipping or self._buffer:
+            self._keep(pieces[0])
+            # What was skipped has been counted; it leaves an empty line, which is dropped.
+            pieces[0] = bytes(self._buffer)
+            self._buffer = bytearray()
+            self._skipping = False
         limit = self.limit
         lines: list[bytes] = []
         for piece in pieces:
             if piece.endswith(b"\r"):
                 piece = piece[:-1]
             if len(piece) > limit:
-                self.overflows += 1
+                self._overflow(piece)
             elif piece:
                 lines.append(piece)
+        if tail:
+            self._keep(tail)
         return lines
 
     def _keep(self, data: bytes) -> None:
+        """Add to the line that has begun. One byte more than the limit may be its carriage return."""
         if self._skipping:
             return
-        self._size += len(data)
-        if self._size > self.limit:
-            self._parts.clear()
-            self._size = 0
+        self._buffer += data
+        if len(self._buffer) > self.limit + 1:
+            self._overflow(self._buffer)
+            self._buffer = bytearray()
             self._skipping = True
-            self.overflows += 1
-        else:
-            self._parts.append(data)
+
+    def _overflow(self, line: bytes | bytearray) -> None:
+        self.overflows += 1
+        self.heads.append(bytes(line[:HEAD_BYTES]))
+        del self.heads[:-_MAX_HEADS]
 
 
 def looks_like_message(line: bytes) -> bool:

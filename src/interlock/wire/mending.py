@@ -32,7 +32,7 @@ Ids = tuple[int | str | None, int | str | None]
 
 
 class _Marks(msgspec.Struct):
-    id: msgspec.Raw | None = None
+    id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     method: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -42,8 +42,9 @@ _marks = msgspec.json.Decoder(_Marks)
 
 
 def mend(data: bytes, *, utf8: bool) -> bytes:
-    """`data` with unpaired surrogates replaced by U+FFFD and without a byte order mark; with `utf8`, also what is not UTF-8
-    is replaced. Whether it can be read afterwards is for the reader to say.
+    """`data` with unpaired surrogates replaced by U+FFFD and without a byte order mark.
+
+    With `utf8`, what is not UTF-8 is replaced too. Whether it can be read afterwards is for the reader to say.
     """
     if data.startswith(_BOM):
         data = data[3:]
@@ -70,7 +71,7 @@ def ids_of(data: bytes) -> Ids:
         marks = _marks.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return guess_ids(data)
-    if marks.id is None:
+    if marks.id is msgspec.UNSET:
         return None, None
     id = _id(bytes(marks.id))
     if marks.method is not msgspec.UNSET:

@@ -4,8 +4,8 @@ Values that no gate has to look into stay `msgspec.Raw`: unknown fields, key ord
 survive because they are never decoded. Members of the envelope that JSON-RPC does not define are dropped: the envelope
 belongs to one hop, and strict peers refuse what they do not know there.
 
-What `parse` returns is valid JSON and UTF-8, holds no line break (so it may travel on one line) and no unpaired surrogate,
-and is bounded in depth and in the number of its values.
+What `parse` returns is valid JSON and UTF-8, holds no line break (so it may travel on one line) and no unpaired
+surrogate, and is bounded in depth and in the number of its values.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 class WireError(Exception):
     """A message that breaks the protocol. `code` is a JSON-RPC code.
 
-    `id` is the broken request's, `response_id` the one that a broken response names, where they could be read. At most one
-    is set, so that an error is never sent as the answer to a response, or a request taken for an answer.
+    `id` is the broken request's, `response_id` the one that a broken response names, where they could be read. At most
+    one is set, so that an error is never sent as the answer to a response, and no request is taken for an answer.
     """
 
     def __init__(self, code: int, message: str, id: Id | None = None, response_id: Id | None = None) -> None:
@@ -89,7 +89,7 @@ encode = msgspec.json.encode
 def parse(data: bytes, *, strict: bool = False) -> Message:
     """Read one message. Raises WireError with the code that JSON-RPC gives to the fault, and nothing else.
 
-    `strict` refuses bytes that are not UTF-8, as is due to a request that may change something; otherwise they are shown as
+    `strict` refuses bytes that are not UTF-8, as is due to a request that may change something; otherwise they become
     U+FFFD, so that one bad byte does not lose a whole answer. Unpaired surrogates become U+FFFD either way.
     """
     try:
@@ -105,14 +105,15 @@ def parse(data: bytes, *, strict: bool = False) -> Message:
         envelope = _any_number.decode(data)
     if last > shape.ALWAYS_FLAT:
         _check_shape(data)
-    id = envelope.id
-    if id.__class__ is not int:
-        if id.__class__ is float:
-            id = _whole(id)  # type: ignore[arg-type]
-        elif id.__class__ is str and len(id) > bounds.MAX_ID_LENGTH:  # type: ignore[arg-type]
+    id: Id | msgspec.UnsetType | None = envelope.id
+    if isinstance(id, int):
+        if not -_MAX_ID < id < _MAX_ID:
+            raise WireError(codes.INVALID_REQUEST, f"the id is longer than {bounds.MAX_ID_LENGTH} digits")
+    elif isinstance(id, str):
+        if len(id) > bounds.MAX_ID_LENGTH:
             raise WireError(codes.INVALID_REQUEST, f"the id is longer than {bounds.MAX_ID_LENGTH} characters")
-    elif not -_MAX_ID < id < _MAX_ID:  # type: ignore[operator]
-        raise WireError(codes.INVALID_REQUEST, f"the id is longer than {bounds.MAX_ID_LENGTH} digits")
+    elif isinstance(id, float):
+        id = _whole(id)
     method = envelope.method
     if envelope.jsonrpc != "2.0":
         raise _refusal('the member "jsonrpc" must be "2.0"', id, method is not msgspec.UNSET)
@@ -120,7 +121,7 @@ def parse(data: bytes, *, strict: bool = False) -> Message:
         if len(method) > bounds.MAX_METHOD_LENGTH:
             raise _refusal("the method's name is too long", id, True)
         if not method.isprintable():
-            # It is mirrored into an HTTP header (2026-07-28, Streamable HTTP), where a line break would start another one.
+            # It is mirrored into an HTTP header (2026-07-28, Streamable HTTP), where a line break would start another.
             raise _refusal("the method's name has characters that a name may not hold", id, True)
         if envelope.result is not msgspec.UNSET or envelope.error is not msgspec.UNSET:
             raise _refusal("a message with a method has no result or error", id, True)
@@ -130,20 +131,20 @@ def parse(data: bytes, *, strict: bool = False) -> Message:
         if id is None:
             raise WireError(codes.INVALID_REQUEST, "a request's id must not be null")
         return Message(Kind.REQUEST, id=id, method=method, params=params)
-    result, error = envelope.result, envelope.error
-    if result is not msgspec.UNSET and error is not msgspec.UNSET:
+    answer, failure = envelope.result, envelope.error
+    if answer is not msgspec.UNSET and failure is not msgspec.UNSET:
         # Some libraries write both, one of them null.
-        if error == NULL:
-            error = msgspec.UNSET
-        elif result == NULL:
-            result = msgspec.UNSET
-    if result is not msgspec.UNSET and error is msgspec.UNSET:
+        if failure == NULL:
+            failure = msgspec.UNSET
+        elif answer == NULL:
+            answer = msgspec.UNSET
+    if answer is not msgspec.UNSET and failure is msgspec.UNSET:
         if id is msgspec.UNSET or id is None:
             raise WireError(codes.INVALID_REQUEST, "a result needs the id of its request")
-        return Message(Kind.RESULT, id=id, body=result)
-    if error is not msgspec.UNSET and result is msgspec.UNSET:
-        return Message(Kind.ERROR, id=None if id is msgspec.UNSET else id, body=error)
-    raise _refusal("the message is neither a request, a notification nor a response", id, result is msgspec.UNSET)
+        return Message(Kind.RESULT, id=id, body=answer)
+    if failure is not msgspec.UNSET and answer is msgspec.UNSET:
+        return Message(Kind.ERROR, id=None if id is msgspec.UNSET else id, body=failure)
+    raise _refusal("the message is neither a request, a notification nor a response", id, answer is msgspec.UNSET)
 
 
 def _read_again(data: bytes, error: Exception, strict: bool) -> tuple[bytes, _Envelope]:
@@ -174,13 +175,13 @@ def _check_shape(data: bytes) -> None:
 
 
 def _whole(id: float) -> Id:
-    """A float as the integer that it stands for. Raises WireError where it stands for none, or for one that is too long."""
+    """A float as the integer that it stands for. Raises WireError where it stands for none or is too long."""
     if not id.is_integer() or abs(id) >= _MAX_ID:
         raise WireError(codes.INVALID_REQUEST, "the id must be a string or an integer")
     return int(id)
 
 
-def _refusal(text: str, id: Id | float | msgspec.UnsetType | None, is_request: bool) -> WireError:
+def _refusal(text: str, id: Id | msgspec.UnsetType | None, is_request: bool) -> WireError:
     known = id if isinstance(id, int | str) else None
     if is_request:
         return WireError(codes.INVALID_REQUEST, text, known)
@@ -203,7 +204,7 @@ _members = msgspec.json.Decoder(list[_Member])
 
 
 def split_batch(data: bytes) -> list[bytes]:
-    """The members of a batch. Raises WireError where it is empty, too long, not readable, or holds anything but messages."""
+    """The members of a batch. Raises WireError where it is empty, too long, unreadable, or holds no messages."""
     if data.count(b'"jsonrpc"') > bounds.MAX_BATCH:
         raise WireError(codes.INVALID_REQUEST, f"a batch of more than {bounds.MAX_BATCH} messages")
     try:
@@ -219,8 +220,9 @@ def split_batch(data: bytes) -> list[bytes]:
 
 
 def read_map(raw: Raw | bytes | None) -> RawMap:
-    """The members of a JSON object, values untouched. `None` and JSON's `null`, which some clients write for what they leave
-    out, read as empty. Raises WireError (-32602) for anything else.
+    """The members of a JSON object, values untouched. Raises WireError (-32602) for anything else.
+
+    `None` reads as empty, and so does JSON's `null`, which some clients write for what they leave out.
     """
     if raw is None:
         return {}

@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import json
 from typing import Literal
 
 import msgspec
@@ -39,13 +40,31 @@ _decoder = msgspec.json.Decoder(Sealed)
 
 
 def request_digest(method: str, name: str, arguments: Raw | None) -> bytes:
-    """What a retry must repeat: the method, the canonical name and the arguments, whatever their spelling."""
+    """What a retry must repeat: the method, the canonical name and the arguments.
+
+    White space, the order of members and the spelling of strings do not count. Numbers count as they are spelled, and
+    arguments that name a member twice as a whole: peers do not agree on what such a value means.
+    """
+    spelled = bytes(arguments or b"null")
     try:
-        value = msgspec.json.decode(arguments) if arguments is not None else None
-        spelled = msgspec.json.encode(value, order="sorted")
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        spelled = bytes(arguments or b"")
+        spelled = msgspec.json.encode(_plain.decode(spelled.decode()), order="sorted")
+    except (ValueError, RecursionError, OverflowError):
+        pass  # as it came
     return hashlib.sha256(b"\0".join((method.encode(), name.encode("utf-8", "surrogatepass"), spelled))).digest()
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member is named twice")
+    return members
+
+
+def _number(text: str) -> Raw:
+    return Raw(text.encode())
+
+
+_plain = json.JSONDecoder(object_pairs_hook=_members, parse_float=_number, parse_int=_number, parse_constant=_number)
 
 
 def seal(key: bytes, content: Sealed, *, principal: str, digest: bytes) -> str:

@@ -1,7 +1,7 @@
 """How deep a message is nested and how many values it holds, found without decoding it, at the speed of byte searches.
 
-Readers give up at different depths (some hosts at 128 levels), and each value costs tens of bytes once taken apart: a few
-megabytes of brackets or commas would become gigabytes.
+Readers give up at different depths (some hosts at 128 levels), and each value costs tens of bytes once taken apart: a
+few megabytes of brackets or commas would become gigabytes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def too_deep(data: bytes, limit: int = bounds.MAX_DEPTH) -> bool:
 
 
 def too_many(data: bytes, limit: int = bounds.MAX_VALUES) -> bool:
-    """True where `data`, which must be valid JSON, holds more than `limit` values beside each other, at all levels together."""
+    """True where valid JSON has more than `limit` commas between values, at all levels together."""
     return data.count(b",") > limit and _outline(data).count(b",") > limit
 
 

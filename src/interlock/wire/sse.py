@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from interlock.wire import bounds
+
+_BOM: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True)
@@ -17,7 +20,11 @@ class Event:
 
 
 class EventTooLarge(Exception):
-    """An event grew past the limit; the stream cannot be trusted any further."""
+    """An event grew past the limit; the stream cannot be trusted any further. `events` came whole before it."""
+
+    def __init__(self, limit: int, events: list[Event]) -> None:
+        super().__init__(f"an event is larger than {limit} bytes")
+        self.events = events
 
 
 class SseDecoder:
@@ -25,79 +32,91 @@ class SseDecoder:
 
     `retry_ms` holds the last reconnection time that the server named; `last_id` the last event id.
     An event with an id and no data (a priming event, MCP 2025-11-25) sets `last_id` and is not returned.
+    No line and no event's data may be longer than `limit`.
     """
 
-    __slots__ = ("_buffer", "_data", "_event", "_size", "_started", "last_id", "limit", "retry_ms")
+    __slots__ = ("_after_cr", "_buffer", "_data", "_event", "_has_data", "_id", "_started", "last_id", "limit", "retry_ms")
 
     def __init__(self, limit: int = bounds.MAX_MESSAGE_BYTES) -> None:
         self.limit = limit
         self.last_id: str | None = None
         self.retry_ms: int | None = None
         self._buffer = bytearray()
-        self._data: list[bytes] = []
+        self._data = bytearray()
+        self._has_data = False
         self._event = ""
-        self._size = 0
+        self._id: str | None = None
         self._started = False
+        self._after_cr = False
+        """True where the last line ended with a CR, so that an LF which follows belongs to that end."""
 
     def feed(self, chunk: bytes) -> list[Event]:
         """All events that `chunk` completes. Raises EventTooLarge."""
-        buffer = self._buffer
-        start = len(buffer)
-        buffer += chunk
         events: list[Event] = []
         if not self._started:
-            if len(buffer) < 3 and b"\xef\xbb\xbf".startswith(bytes(buffer)):
-                return events
-            if buffer.startswith(b"\xef\xbb\xbf"):
-                del buffer[:3]
-                start = 0
-            self._started = True
-        position = 0
-        # A lone CR at the end of what was fed before may be half of a CRLF: look at it again.
-        search = max(0, start - 1)
-        size = len(buffer)
-        while True:
-            lf = buffer.find(b"\n", search)
-            cr = buffer.find(b"\r", search, lf if lf != -1 else size)
-            if cr != -1:
-                if cr + 1 == size:
-                    break
-                end, search = cr, cr + (2 if buffer[cr + 1] == 0x0A else 1)
-            elif lf != -1:
-                end, search = lf, lf + 1
-            else:
-                break
-            self._line(bytes(buffer[position:end]), events)
-            position = search
-        if position:
-            del buffer[:position]
-        if len(buffer) + self._size > self.limit:
-            raise EventTooLarge(f"an event is larger than {self.limit} bytes")
+            chunk = self._first(chunk)
+        if not chunk:
+            return events
+        if self._after_cr and chunk[0] == 0x0A:
+            chunk = chunk[1:]
+        self._after_cr = chunk.endswith(b"\r")
+        if b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        buffer = self._buffer
+        for line in lines:
+            if buffer:
+                buffer += line
+                line = bytes(buffer)
+                buffer.clear()
+            if len(line) > self.limit or not self._line(line, events):
+                raise EventTooLarge(self.limit, events)
+        buffer += rest
+        if len(buffer) > self.limit:
+            raise EventTooLarge(self.limit, events)
         return events
 
-    def _line(self, line: bytes, events: list[Event]) -> None:
+    def _first(self, chunk: bytes) -> bytes:
+        """Leave out a byte order mark, which may come in pieces."""
+        start = bytes(self._buffer) + chunk
+        if len(start) < len(_BOM) and _BOM.startswith(start):
+            self._buffer[:] = start
+            return b""
+        self._buffer.clear()
+        self._started = True
+        return start.removeprefix(_BOM)
+
+    def _line(self, line: bytes, events: list[Event]) -> bool:
+        """False where the event has become too large."""
         if not line:
-            if self._data:
-                events.append(Event(b"\n".join(self._data), self._event or "message", self.last_id))
-            self._data = []
+            if self._id is not None:
+                # Not before: the id of an event that was cut off must not count as received (dispatch the event, step 1).
+                self.last_id = self._id or None
+                self._id = None
+            if self._has_data:
+                events.append(Event(bytes(self._data[:-1]), self._event or "message", self.last_id))
+                self._data = bytearray()
+                self._has_data = False
             self._event = ""
-            self._size = 0
-            return
+            return True
         field, _, value = line.partition(b":")
         if value[:1] == b" ":
             value = value[1:]
         if field == b"data":
-            self._size += len(value) + 1
-            if self._size > self.limit:
-                raise EventTooLarge(f"an event is larger than {self.limit} bytes")
-            self._data.append(value)
-        elif field == b"event":
+            self._data += value
+            self._data += b"\n"
+            self._has_data = True
+            return len(self._data) <= self.limit + 1
+        if field == b"event":
             self._event = value.decode("utf-8", "replace")
         elif field == b"id":
-            if b"\0" not in value:
-                self.last_id = value.decode("utf-8", "replace")
+            # An id that is too long to be sent back is none of which a stream could be picked up again.
+            if b"\0" not in value and len(value) <= bounds.MAX_EVENT_ID_BYTES:
+                self._id = value.decode("utf-8", "replace")
         elif field == b"retry" and value.isdigit() and len(value) < 10:
             self.retry_ms = int(value)
+        return True
 
 
 def encode_event(data: bytes, *, id: str | None = None, event: str | None = None, retry_ms: int | None = None) -> bytes:
