@@ -100,6 +100,12 @@ def _ratios(kind: str, measurements: Measurements) -> list[str]:
     added = added_p50_ratio(measurements)
     if added is not None:
         lines += ["", f"Added p50 at concurrency 1 with the {kind} upstream: {added:.2f} times what the floor adds."]
+    floor = measurements.summary(subjects.FLOOR, concurrencies[-1])
+    for row in ours:
+        summary = measurements.summary(row, concurrencies[-1])
+        if floor is not None and summary is not None and summary.cpu_us:
+            share = floor.cpu_us / summary.cpu_us
+            lines += ["", f"{row}: the floor's CPU time a call at {concurrencies[-1]} is {share:.2f} of its own."]
     return lines
 
 

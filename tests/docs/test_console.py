@@ -78,7 +78,7 @@ def _script(page: str) -> tuple[str, list[Step]]:
                 log = f"$HOME/output-{len(steps)}"
                 lines.append(f"{step.command.removesuffix('&')} >{log} 2>&1 &")
                 lines.append(
-                    f"until grep -qF -- {shlex.quote(awaited)} {log}; do kill -0 $! || break; sleep 0.05; done"
+                    f"until grep -sqF -- {shlex.quote(awaited)} {log}; do kill -0 $! || break; sleep 0.05; done"
                 )
                 lines.append(f"cat {log}")
             else:
@@ -185,7 +185,7 @@ def test_page_does_what_it_says(page: Path, tmp_path: Path, tmp_path_factory: py
     report = "".join(f"$ {step.command}\n{output}" for step, output in zip(steps, outputs, strict=False))
     assert len(codes) == len(steps), f"the page stopped early:\n{report}{parts[-1]}"
     for step, output, code in zip(steps, outputs, codes, strict=True):
-        assert code == "0", f"exit code {code}:\n{report}"
+        assert code == "0", f"`{step.command}` ended with {code}:\n{report}"
         assert _pattern(step.shown).fullmatch(_normal(output)), (
             f"$ {step.command}\nshown:\n{step.shown}\nprinted:\n{output}"
         )

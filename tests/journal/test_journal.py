@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 
 import pytest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, replace
+from msgspec.structs import fields, replace
 
 import pytest
 from hypothesis import given

@@ -96,7 +96,7 @@ class Wire:
         async with asyncio.timeout(SECONDS):
             try:
                 return await self.reader.read()
-            except ConnectionResetError:
+            except ConnectionError:
                 return b""
 
     async def closed(self) -> bool:

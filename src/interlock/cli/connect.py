@@ -1,23 +1,28 @@
 """`interlock connect`: all servers over stdio, for a host that starts a command.
 
-Joins a running `interlock up` of the same user and manifests; serves by itself where there is none.
+Joins a running `interlock up` of the same user and manifests; serves by itself where there is none, or where it ends.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from interlock.cli.common import home_from
 from interlock.cli.early import Greeting, keep
 from interlock.cli.exit_codes import OK
+from interlock.cli.output import complain
 from interlock.cli.starting import announce, load, report_problems, run_loop
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
+    from asyncio import Event, Future, StreamReader, StreamWriter
 
     from interlock.manifest.loading import Loaded
+    from interlock.serve.lines import LineClient
+    from interlock.serve.runtime import Runtime
+    from interlock.serve.stdio import StdoutWriter
 
 KEEP_AFTER_SECONDS = 15.0
 
@@ -45,29 +50,48 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -
     if not args.alone:
         from interlock.serve import local
 
-        joined = await local.join(home, loaded.gateway.digest, args.host, root, greeting.greeted)
+        joined = await local.join(home, local.generation(loaded.gateway), args.host, root, greeting.greeted)
         if joined is not None:
-            return await _relay(*joined, greeting.rest)
-    import asyncio
-    import signal
-    import sys
-
+            return await _beside(args, loaded, greeting, *joined)
     from interlock.serve.lines import LineClient
     from interlock.serve.local import new_client
     from interlock.serve.runtime import Runtime
     from interlock.serve.stdio import StdoutWriter, read_stdin
-    from interlock.wire import messages
 
     runtime = Runtime(loaded.gateway, home)
     writer = StdoutWriter()
     await writer.open()
-    lines = LineClient(runtime.front, new_client(args.host, root), writer.write, greeting.greeted)
+    lines = LineClient(runtime.front, new_client(args.host, root), writer.write, greeting.greeted, writer.backlog)
     if greeting.rest:
         lines.feed(greeting.rest)
+    import asyncio
+
+    reading = asyncio.ensure_future(read_stdin(lines.feed))
+    return await _until_over(runtime, lines, reading, writer, _stop_signal())
+
+
+def _stop_signal() -> Event:
+    """Set when the process is told to end."""
+    import asyncio
+    import signal
+    import sys
+
     stop = asyncio.Event()
     if sys.platform != "win32":
         for name in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    return stop
+
+
+async def _until_over(
+    runtime: Runtime, lines: LineClient, reading: Future[None], writer: StdoutWriter, stop: Event
+) -> int:
+    """Serve from this process until the host closes our input or output, or we are told to end."""
+    import asyncio
+    import sys
+
+    from interlock.wire import messages
+
     runtime.start_eager()
 
     def keep_known() -> None:
@@ -77,11 +101,13 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -
 
     # Not only at the end: many hosts kill what they started.
     keeping = asyncio.get_running_loop().call_later(KEEP_AFTER_SECONDS, keep_known)
-    reading = asyncio.ensure_future(read_stdin(lines.feed))
-    stopping = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(writer.broken.wait())]
+    stopping: list[Future[Any]] = [asyncio.ensure_future(each.wait()) for each in (stop, writer.broken)]
     await asyncio.wait([reading, *stopping], return_when=asyncio.FIRST_COMPLETED)
     if reading.done():
-        await lines.end()
+        # A host that closes our input may also tell us to end before the last answer is there.
+        ending = asyncio.ensure_future(lines.end())
+        await asyncio.wait([ending, *stopping], return_when=asyncio.FIRST_COMPLETED)
+        ending.cancel()
     lines.leave()
     for task in stopping:
         task.cancel()
@@ -92,24 +118,48 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -
     return OK
 
 
-async def _relay(reader: StreamReader, writer: StreamWriter, rest: bytes) -> int:
-    """Nothing but a pipe between the host and the running Interlock."""
+async def _beside(
+    args: argparse.Namespace, loaded: Loaded, greeting: Greeting, reader: StreamReader, up: StreamWriter
+) -> int:
+    """Pass lines between the host and the running `interlock up`; serve from here should that end before the host does."""
     import asyncio
 
+    from interlock.serve.joined import Joined
+    from interlock.serve.local import new_client
     from interlock.serve.stdio import StdoutWriter, read_stdin
 
     out = StdoutWriter()
     await out.open()
+    joined = Joined(out.write, up.write, greeting.greeted)
 
-    async def outwards() -> None:
-        writer.write(rest)
-        await read_stdin(writer.write)
-        if writer.can_write_eof():
-            writer.write_eof()
+    async def receive() -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(256 * 1024):
+                joined.up_said(data)
+                await out.drain()
 
-    sending = asyncio.ensure_future(outwards())
-    while data := await reader.read(256 * 1024):
-        out.write(data)
-    sending.cancel()
-    await out.close()
-    return OK
+    joined.host_said(greeting.rest)
+    reading = asyncio.ensure_future(read_stdin(joined.host_said))
+    receiving = asyncio.ensure_future(receive())
+    stop = _stop_signal()
+    stopping: list[Future[Any]] = [asyncio.ensure_future(each.wait()) for each in (stop, out.broken)]
+    await asyncio.wait([reading, receiving, *stopping], return_when=asyncio.FIRST_COMPLETED)
+    if reading.done() and not receiving.done():
+        if up.can_write_eof():
+            up.write_eof()
+        await asyncio.wait([receiving, *stopping], return_when=asyncio.FIRST_COMPLETED)
+    over = stop.is_set() or out.broken.is_set()
+    for task in stopping:
+        task.cancel()
+    up.close()
+    if over or reading.done():
+        joined.lost(None, None)
+        await out.close()
+        return OK
+    from interlock.serve.runtime import Runtime
+
+    complain("the running `interlock up` has ended; this process serves the host from here on")
+    runtime = Runtime(loaded.gateway, home_from(args))
+    lines = joined.lost(runtime.front, new_client(args.host, os.getcwd()), out.backlog)
+    assert lines is not None
+    return await _until_over(runtime, lines, reading, out, stop)

@@ -36,6 +36,9 @@ class Listener:
     def answer(self, message: bytes, http_status: int = 200) -> None:
         return
 
+    def dropped(self) -> None:
+        return
+
 
 class Inside:
     """One runtime and one client, for the length of a command."""

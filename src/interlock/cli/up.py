@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 7420
 DRAIN_SECONDS = 10.0
+SWEEP_SECONDS = 1.0
+"""How often sessions that are idle, or whose credential was revoked, are ended."""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,7 +38,10 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    loopback = args.host in ("127.0.0.1", "::1", "localhost")
+    if not 0 <= args.port <= 65535:
+        complain(f"--port {args.port}: a port is a number from 0 to 65535")
+        return USAGE
+    loopback = _is_loopback(args.host)
     if args.no_credential and not loopback:
         complain("--no-credential works on loopback only: take it away, or listen on 127.0.0.1")
         return USAGE
@@ -45,6 +50,15 @@ def run(args: argparse.Namespace) -> int:
         return CONFIGURATION
     announce(loaded)
     return run_loop(_serve(args, loaded, home_from(args)))
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
@@ -79,9 +93,10 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
             return False, "draining"
         return (not missing, "ready" if not missing else f"required servers are down: {', '.join(missing)}")
 
-    names = frozenset({"127.0.0.1", "localhost", "[::1]", *(name.lower() for name in args.allow_name)})
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    names = frozenset({"127.0.0.1", "localhost", "[::1]", *(name.lower().removesuffix(".") for name in args.allow_name)})
     if args.host not in ("0.0.0.0", "::"):
-        names |= {args.host.lower()}
+        names |= {host.lower()}
     endpoint = Endpoint(
         runtime.front, authenticate=credentials.principal if credentials is not None else None, names=names, ready=ready
     )
@@ -98,28 +113,41 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
 
         local = LocalServer(runtime, home)
         await local.start()
-    host = f"[{args.host}]" if ":" in args.host else args.host
     complain(f"listening on http://{host}:{port}/mcp")
     if args.no_credential:
         complain("WARNING: --no-credential: every program on this machine can use every server here")
     elif credentials is not None and not credentials.names():
         complain("no host has a credential yet: `interlock credential HOST` makes one")
     runtime.start_eager()
-    idle = loop.call_later(60.0, lambda: None)
+    runtime.settle_memory()
+    sweeper: asyncio.TimerHandle | None = None
 
     def sweep() -> None:
-        nonlocal idle
+        nonlocal sweeper
         endpoint.sessions.close_idle(loop.time())
-        idle = loop.call_later(60.0, sweep)
+        if credentials is not None:
+            credentials.refresh()
+            endpoint.end_revoked(credentials.valid)
+        sweeper = loop.call_later(SWEEP_SECONDS, sweep)
 
     sweep()
     await stop.wait()
-    complain("stopping: finishing the calls that are under way")
-    idle.cancel()
+    complain("stopping: finishing the calls that are under way (once more: stop at once)")
+    if sweeper is not None:
+        sweeper.cancel()
     server.stop_listening()
     if local is not None:
-        await local.close()
-    await runtime.front.drain(DRAIN_SECONDS)
+        local.stop_listening()
+    stop.clear()
+    draining = asyncio.ensure_future(runtime.front.drain(DRAIN_SECONDS))
+    again = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([draining, again], return_when=asyncio.FIRST_COMPLETED)
+    if not draining.done():
+        draining.cancel()
+        await runtime.front.drain(0)
+    again.cancel()
+    if local is not None:
+        local.close()
     await server.close(1.0)
     endpoint.sessions.close_all()
     await runtime.close(0)

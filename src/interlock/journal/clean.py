@@ -6,7 +6,7 @@ and the next look at it is one set lookup.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from interlock.model.trace import Mark, RouteTrace
 

@@ -6,11 +6,9 @@ needed. What a field holds by default is left out. Marks are arrays, being most 
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-
 import msgspec
+from msgspec.structs import fields, replace
 
-from interlock.model.stage import Stage
 from interlock.model.trace import Mark, RouteTrace
 from interlock.store.interface import CallRow
 
@@ -35,7 +33,7 @@ class _Record(msgspec.Struct, omit_defaults=True):
     bytes_in: int = 0
     bytes_out: int = 0
     micros: int = 0
-    marks: list[tuple[str, str, str, str | None, int]] = []
+    marks: list[Mark] = []
 
 
 _encode = msgspec.json.Encoder().encode
@@ -74,7 +72,7 @@ def _row(trace: RouteTrace) -> CallRow:
             trace.bytes_in,
             trace.bytes_out,
             trace.micros,
-            [(mark.stage, mark.decision, mark.reason, mark.rule, mark.micros) for mark in trace.marks],
+            trace.marks,
         )
     )
     return CallRow(trace.id, trace.at_ns, trace.server, trace.status, record)
@@ -85,15 +83,14 @@ def _without_surrogates(trace: RouteTrace) -> RouteTrace:
         texts = ((field.name, getattr(holder, field.name)) for field in fields(holder))
         return {name: text.encode("utf-8", "replace").decode() for name, text in texts if type(text) is str}
 
-    marks = [replace(mark, **repaired(mark)) for mark in trace.marks]  # type: ignore[arg-type]
-    return replace(trace, marks=marks, **repaired(trace))  # type: ignore[arg-type]
+    marks = [replace(mark, **repaired(mark)) for mark in trace.marks]
+    return replace(trace, marks=marks, **repaired(trace))
 
 
 def from_row(row: CallRow) -> RouteTrace:
     """The trace that a row was made of. A record that is not understood gives one of method `UNREADABLE`."""
     try:
         record = _decode(row.record)
-        marks = [Mark(Stage(mark[0]), mark[1], mark[2], mark[3], mark[4]) for mark in record.marks]
     except (msgspec.MsgspecError, ValueError):
         return RouteTrace(row.id, row.at_ns, UNREADABLE, "", "", None, server=row.server, status=row.status)
     return RouteTrace(
@@ -113,5 +110,5 @@ def from_row(row: CallRow) -> RouteTrace:
         bytes_in=record.bytes_in,
         bytes_out=record.bytes_out,
         micros=record.micros,
-        marks=marks,
+        marks=record.marks,
     )

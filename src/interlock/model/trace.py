@@ -1,14 +1,16 @@
-"""The route of one request through the seven stages: what a person sees with `--trace`, and what audit stores."""
+"""The route of one request through the seven stages: what a person sees with `--trace`, and what audit stores.
+
+Structs that the garbage collector does not follow: thousands of them wait for the journal's writer at a time.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from interlock.model.stage import Stage
 
 
-@dataclass(slots=True)
-class Mark:
+class Mark(msgspec.Struct, array_like=True, gc=False):
     """One stage's part. `micros` is wall time spent in it; `rule` is `file:line` where a rule decided."""
 
     stage: Stage
@@ -18,8 +20,7 @@ class Mark:
     micros: int
 
 
-@dataclass(slots=True)
-class RouteTrace:
+class RouteTrace(msgspec.Struct, gc=False):
     """Filled in by the pipeline as the call goes. Holds no argument, result or secret."""
 
     id: str
@@ -41,4 +42,4 @@ class RouteTrace:
     bytes_in: int = 0
     bytes_out: int = 0
     micros: int = 0
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[Mark] = []

@@ -120,6 +120,10 @@ class Client:
         self.questions[id] = future
         return id, future
 
+    def skip_questions(self, last: int) -> None:
+        """Ids up to `last` were used for this client already, by the process that served it before."""
+        self._next_question = max(self._next_question, last)
+
     def answered(self, id: Id | None, body: Raw, is_error: bool) -> None:
         """A response from the client. One to nothing that is open is ignored."""
         future = self.questions.pop(id, None) if isinstance(id, int) else None

@@ -24,11 +24,15 @@ class Channel(Protocol):
     def answer(self, message: bytes, http_status: int = 200) -> None:
         """The one answer. It ends the exchange."""
 
+    def dropped(self) -> None:
+        """The client gave the request up: no answer will come, and nothing may be left waiting for one."""
+
 
 class Exchange:
     """`params` has no `_meta`; `meta` is what it said."""
 
     __slots__ = (
+        "abandoned",
         "caller",
         "channel",
         "client",
@@ -40,6 +44,7 @@ class Exchange:
         "method",
         "params",
         "size",
+        "started",
         "task",
         "token",
     )
@@ -70,11 +75,18 @@ class Exchange:
         self.size = size
         self.token = meta.progress_token
         self.task: asyncio.Task[None] | None = None
+        self.started = False
+        self.abandoned = False
         self.done = False
 
     def cancel(self) -> None:
-        if self.task is not None and not self.done:
+        if self.task is None or self.done:
+            return
+        if self.started:
             self.task.cancel()
+        else:
+            # A task that is cancelled before its first step never runs at all, and could not clean up after itself.
+            self.abandoned = True
 
     # -- Sink: what the server says while the request is open
     def notification(self, method: str, params: RawMap) -> None:

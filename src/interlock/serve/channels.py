@@ -50,6 +50,14 @@ class ModernHttpChannel:
         else:
             responder.json(message, http_status)
 
+    def dropped(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._responder.streaming:
+            self._responder.end_stream()
+        else:
+            self._responder.empty(202)
+
 
 class LegacyHttpChannel:
     """A legacy POST: the stream can be resumed, and a break is no cancellation."""
@@ -101,20 +109,33 @@ class LegacyHttpChannel:
         if self._timer is not None:
             self._timer.cancel()
 
+    def dropped(self) -> None:
+        """A cancelled request gets no answer (2025-11-25, cancellation), but its POST must end."""
+        if self._stream is not None:
+            self._stream.end()
+        else:
+            self._responder.empty(202, self._extra)
+        if self._timer is not None:
+            self._timer.cancel()
+
 
 class LineChannel:
     """stdio: everything goes out as lines on the one stream."""
 
-    __slots__ = ("_write",)
+    __slots__ = ("_notify", "_write")
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[bytes], None], notify: Callable[[bytes], None]) -> None:
         self._write = write
+        self._notify = notify
 
     def notify(self, message: bytes) -> None:
-        self._write(message)
+        self._notify(message)
 
     def interrupted(self) -> None:
         return
 
     def answer(self, message: bytes, http_status: int = 200) -> None:
         self._write(message)
+
+    def dropped(self) -> None:
+        return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -18,6 +19,8 @@ from interlock.wire.messages import Kind, Message, WireError
 from interlock.wire.sse import KEEP_ALIVE
 
 ANONYMOUS: Final = Principal("anonymous", "anonymous")
+_AUTHORITY: Final = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::[0-9]{0,5})?")
+"""Host and port, and nothing else: no user name, path or second host may hide in it (RFC 9110, 7.2)."""
 Authenticate = Callable[[bytes], Principal | None]
 Ready = Callable[[], tuple[bool, str]]
 
@@ -72,6 +75,9 @@ class Endpoint:
             return
         method = request.method
         if method == "POST":
+            if origin is not None and not self._json_from_page(headers):
+                respond.text("Content-Type must be application/json\n", 415)
+                return
             self._post(request, respond, principal)
         elif method == "GET":
             self._get(request, respond, principal)
@@ -98,6 +104,11 @@ class Endpoint:
         scheme, separator, authority = origin.strip().partition(b"://")
         return bool(separator) and scheme.lower() in (b"http", b"https") and _hostname(authority) in self._names
 
+    def _json_from_page(self, headers: dict[bytes, bytes]) -> bool:
+        """False where a page sends what browsers let any page send unasked: a form or plain text."""
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        return kind == b"application/json"
+
     def _principal(self, headers: dict[bytes, bytes]) -> Principal | None:
         if self._authenticate is None:
             return ANONYMOUS
@@ -115,14 +126,16 @@ class Endpoint:
         if messages.is_batch(body):
             self._batch(body, respond, principal, headers, version)
             return
-        if messages.too_deep(body):
-            raise WireError(codes.INVALID_REQUEST, "the message is nested too deeply")
-        message = messages.parse(body)
+        message = self._read(body, principal, headers)
         if message.kind is not Kind.REQUEST:
             self._aside(message, respond, principal, headers)
             return
-        params = messages.read_map(message.params)
-        meta = take_meta(params)
+        try:
+            params = messages.read_map(message.params)
+            meta = take_meta(params)
+        except WireError as error:
+            error.id = message.id
+            raise
         modern = (
             meta.version is not None
             or version in MODERN_VERSIONS
@@ -147,13 +160,26 @@ class Endpoint:
             # Clients that name the stream first get one; the usual order leaves the choice to us, and JSON is cheaper.
             prefers = headers.get(b"accept", b"").lstrip().startswith(b"text/event-stream")
             legacy = LegacyHttpChannel(respond, session.streams, extra, _accepts_stream(headers), prefers)
-            self._front.request(session.client, message, params, meta, Era.LEGACY, legacy, headers, size)
+            exchange = self._front.request(session.client, message, params, meta, Era.LEGACY, legacy, headers, size)
+            if message.method == "initialize" and exchange.task is not None:
+                exchange.task.add_done_callback(lambda _: self._opened(session))
         except WireError as error:
             error.id = message.id
             era = Era.MODERN if modern else Era.LEGACY
             status = http_status(messages.error_body(error.code, ""), era)
             # A modern request without its required `_meta` is 400 (2026-07-28, basic/index, `_meta`).
             self._refuse(respond, error, 400 if status == 200 else status)
+
+    def _read(self, body: bytes, principal: Principal, headers: dict[bytes, bytes]) -> Message:
+        try:
+            return messages.parse(body, strict=True)
+        except WireError as error:
+            given = headers.get(b"mcp-session-id")
+            if error.response_id is not None and given is not None:
+                session = self.sessions.find(given.decode("latin-1"), principal, self._loop.time())
+                if session is not None:
+                    self._front.answered_badly(session.client, error)
+            raise
 
     def _modern_client(self, principal: Principal) -> Client:
         client = self._modern.get(principal)
@@ -183,6 +209,17 @@ class Endpoint:
             raise WireError(codes.INVALID_REQUEST, f"Bad Request: unsupported protocol version {version[:40]!r}", message.id)
         return found
 
+    def _opened(self, session: HttpSession) -> None:
+        """After `initialize`: where it was refused, there is no session."""
+        if not session.client.ready:
+            self.sessions.close(session.id)
+
+    def end_revoked(self, valid: Callable[[Principal], bool]) -> None:
+        """End what callers still have open whose credential no longer holds: sessions, streams and calls."""
+        self.sessions.close_revoked(valid)
+        for principal in [each for each in self._modern if not valid(each)]:
+            self._front.client_gone(self._modern.pop(principal))
+
     def _aside(self, message: Message, respond: Responder, principal: Principal, headers: dict[bytes, bytes]) -> None:
         """A notification or a response: 202, and nothing more to say."""
         given = headers.get(b"mcp-session-id")
@@ -204,7 +241,7 @@ class Endpoint:
         session = self.sessions.find(given.decode("latin-1"), principal, self._loop.time()) if given is not None else None
         if session is None or session.client.version != "2025-03-26":
             raise WireError(codes.INVALID_REQUEST, "batches are not part of this revision: send one message a request")
-        parts = [messages.parse(item) for item in messages.split_batch(body)]
+        parts = [messages.parse(item, strict=True) for item in messages.split_batch(body)]
         for message in parts:
             if message.kind is not Kind.REQUEST:
                 self._front.aside(session.client, message)
@@ -278,8 +315,19 @@ class _BatchChannel:
 
     def answer(self, message: bytes, http_status: int = 200) -> None:
         self._answers.append(message)
-        if len(self._answers) == self._expected:
+        self._finish()
+
+    def dropped(self) -> None:
+        self._expected -= 1
+        self._finish()
+
+    def _finish(self) -> None:
+        if len(self._answers) < self._expected:
+            return
+        if self._answers:
             self._respond.json(b"[" + b",".join(self._answers) + b"]")
+        else:
+            self._respond.empty(202)
 
 
 def _keep_alive(respond: Responder) -> None:
@@ -297,9 +345,7 @@ def _accepts_stream(headers: dict[bytes, bytes]) -> bool:
 
 
 def _hostname(authority: bytes) -> str:
-    """The host of `host[:port]`, lower-case, brackets of IPv6 kept."""
-    text = authority.strip().lower().decode("latin-1").rstrip("/")
-    if text.startswith("["):
-        return text.partition("]")[0] + "]"
-    return text.partition(":")[0]
+    """The host of `host[:port]`, lower-case, brackets of IPv6 kept, without the dot that may end it; else nothing."""
+    found = _AUTHORITY.fullmatch(authority.strip())
+    return found[1].lower().decode("ascii").removesuffix(".") if found is not None else ""
 

@@ -55,6 +55,8 @@ class Front:
     def __init__(self, pipeline: Pipeline) -> None:
         self.pipeline = pipeline
         self.draining = asyncio.Event()
+        self._ending = False
+        """True once requests that are still open are given up, at the end of draining."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._work: dict[str, Work] = {
@@ -79,7 +81,7 @@ class Front:
         try:
             if messages.is_batch(data):
                 raise WireError(codes.INVALID_REQUEST, "batches are not supported over stdio: send one message a line")
-            message = messages.parse(data)
+            message = messages.parse(data, strict=True)
             if message.kind is not MessageKind.REQUEST:
                 self.aside(client, message)
                 return
@@ -88,6 +90,9 @@ class Front:
             modern = meta.version is not None or message.method in _MODERN_ONLY
             self.request(client, message, params, meta, Era.MODERN if modern else Era.LEGACY, channel, None, len(data))
         except WireError as error:
+            if error.response_id is not None:
+                self.answered_badly(client, error)
+                return
             id = error.id if error.id is not None else _id_of(data)
             channel.answer(messages.error(id, messages.error_body(error.code, error.message)))
 
@@ -105,6 +110,10 @@ class Front:
             client.ready = True
         elif method == "notifications/roots/list_changed":
             self._tell_servers(client, message)
+
+    def answered_badly(self, client: Client, error: WireError) -> None:
+        """The client's answer to a question of ours cannot be read: whoever asked gets to know, and need not wait."""
+        client.answered(error.response_id, Raw(messages.error_body(error.code, error.message)), True)
 
     def _tell_servers(self, client: Client, message: Message) -> None:
         params = bytes(message.params) if message.params is not None else None
@@ -145,7 +154,6 @@ class Front:
         client.last_seen = self._loop.time()
         task = exchange.task = self._loop.create_task(self._serve(exchange, work or self.pipeline.pass_on))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         return exchange
 
     def _modern_caller(
@@ -185,7 +193,10 @@ class Front:
     async def _serve(self, exchange: Exchange, work: Work) -> None:
         id = exchange.id
         status = 200
+        exchange.started = True
         try:
+            if exchange.abandoned:
+                raise asyncio.CancelledError
             if self.draining.is_set() and exchange.method not in ("ping", "initialize"):
                 raise Fault(
                     "draining", "Interlock is shutting down; the request was not passed on. Retry after the restart.",
@@ -204,8 +215,17 @@ class Front:
         except Fault as fault:
             message = messages.error(id, answers.error_body(fault, self.pipeline.build))
         except asyncio.CancelledError:
-            exchange.done = True
-            exchange.client.open.pop(id, None)
+            self._over(exchange)
+            if not self._ending:
+                exchange.channel.dropped()
+                return
+            late = Fault(
+                "draining",
+                "Interlock was shut down before the answer came. The call may have taken effect: read the target again before "
+                "a retry.",
+                stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN,
+            )  # fmt: skip
+            exchange.channel.answer(messages.error(id, answers.error_body(late, self.pipeline.build)))
             return
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
@@ -216,10 +236,15 @@ class Front:
                 stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN,
             )  # fmt: skip
             message = messages.error(id, answers.error_body(own, self.pipeline.build))
-        exchange.done = True
-        if exchange.client.open.get(id) is exchange:
-            del exchange.client.open[id]
+        self._over(exchange)
         exchange.channel.answer(message, status)
+
+    def _over(self, exchange: Exchange) -> None:
+        exchange.done = True
+        if exchange.task is not None:
+            self._tasks.discard(exchange.task)
+        if exchange.client.open.get(exchange.id) is exchange:
+            del exchange.client.open[exchange.id]
 
     async def _list(self, exchange: Exchange) -> tuple[bytes, bool]:
         return await self.pipeline.list(exchange, _LISTS[exchange.method]), False
@@ -293,8 +318,12 @@ class Front:
         self.draining.set()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=grace)
-        for task in list(self._tasks):
+        self._ending = True
+        left = list(self._tasks)
+        for task in left:
             task.cancel()
+        if left:
+            await asyncio.wait(left, timeout=1.0)
 
 
 def _legacy_caller(client: Client) -> Caller:

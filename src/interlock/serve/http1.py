@@ -262,7 +262,8 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         headers = self._headers
-        if self._fed + self._size > MAX_HEAD_BYTES and sum(map(len, [*headers, *headers.values()])) > MAX_HEAD_BYTES:
+        limit = bounds.MAX_HEADER_BYTES
+        if self._fed + self._size > limit and sum(map(len, [*headers, *headers.values()])) > limit:
             self._refused = 431
             raise ValueError("the headers are too large")
         length = headers.get(b"content-length")

@@ -12,12 +12,14 @@ import getpass
 import hashlib
 import os
 import secrets
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from interlock.manifest.config import Gateway
 from interlock.model.principal import Principal
 from interlock.relay.client import Client
 from interlock.serve.lines import LineClient
@@ -64,12 +66,44 @@ def new_client(host: str | None, root: str | None = None) -> Client:
     return client
 
 
+def generation(gateway: Gateway) -> str:
+    """What both sides must agree on: the manifests' content, and which servers may not run (trust may have been given since)."""
+    blocked = "\0".join(sorted(key for key, config in gateway.servers.items() if config.blocked is not None))
+    return hashlib.sha256(f"{gateway.digest}\0{blocked}".encode()).hexdigest()
+
+
+def _ours_alone(folder: Path) -> bool:
+    """True where nobody else can put a socket of their own into the folder."""
+    status = os.lstat(folder)
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def _made_ours(folder: Path) -> bool:
+    """Make the folder where it is not there. False where it is not safe to use."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _ours_alone(folder)
+
+
+def _our_socket(path: str) -> bool:
+    """True for a socket that this user made, in a folder that nobody else can change, and that nobody else can open."""
+    try:
+        status = os.lstat(path)
+        return (
+            stat.S_ISSOCK(status.st_mode)
+            and status.st_uid == os.getuid()
+            and not status.st_mode & 0o077
+            and _ours_alone(Path(path).parent)
+        )
+    except OSError:
+        return False
+
+
 class LocalServer:
     """Offers one running Interlock to `connect` processes."""
 
     def __init__(self, runtime: Runtime, home: Path) -> None:
         self._runtime = runtime
-        self._address = address(home, runtime.gateway.digest)
+        self._address = address(home, generation(runtime.gateway))
         self._server: Any = None
         self._peers: set[_Peer] = set()
 
@@ -84,11 +118,10 @@ class LocalServer:
             return True
         path = Path(self._address)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path.exists():
-                if await _answers(self._address):
-                    return False
-                path.unlink()
+            if not _made_ours(path.parent) or await _answers(self._address):
+                return False
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)  # of one that was killed
             # The mask makes it owner-only from the start, with no moment in which others could connect.
             mask = os.umask(0o177)
             try:
@@ -102,12 +135,17 @@ class LocalServer:
     def _peer(self) -> _Peer:
         return _Peer(self._runtime, self._peers)
 
-    async def close(self) -> None:
+    def stop_listening(self) -> None:
+        """Take no more peers; those that are there keep their calls."""
         if self._server is not None:
             self._server.close()
+            self._server = None
             if sys.platform != "win32":
                 with contextlib.suppress(OSError):
                     os.unlink(self._address)
+
+    def close(self) -> None:
+        self.stop_listening()
         for peer in list(self._peers):
             peer.hang_up()
 
@@ -141,19 +179,22 @@ class _Peer(asyncio.Protocol):
             self.hang_up()
             return
         assert self._transport is not None
-        if hello.digest != self._runtime.gateway.digest or self._runtime.front.draining.is_set():
+        if hello.digest != generation(self._runtime.gateway) or self._runtime.front.draining.is_set():
             self._transport.write(b'{"ok":false}\n')
             self.hang_up()
             return
         self._transport.write(b'{"ok":true}\n')
         greeted = (hello.greeted or "").encode()
-        self._lines = LineClient(self._runtime.front, new_client(hello.host, hello.root), self._write, greeted)
+        self._lines = LineClient(self._runtime.front, new_client(hello.host, hello.root), self._write, greeted, self._backlog)
         if rest:
             self._lines.feed(rest)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+
+    def _backlog(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def eof_received(self) -> bool:
         """The host closed its input: answer what is open, then leave."""
@@ -201,7 +242,7 @@ async def join(
                 transport, _ = await loop.create_pipe_connection(lambda: protocol, where)  # type: ignore[attr-defined]
                 writer = asyncio.StreamWriter(transport, protocol, reader, loop)
             else:
-                if not os.path.exists(where) or os.stat(where).st_uid != os.getuid():
+                if not _our_socket(where):
                     return None
                 reader, writer = await asyncio.open_unix_connection(where)
             hello = Hello(digest, host, root, greeted.decode() if greeted else None)

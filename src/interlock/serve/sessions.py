@@ -85,6 +85,11 @@ class Sessions:
             if not session.client.open and not listening and now - session.last_used > IDLE_SECONDS:
                 self.close(session.id)
 
+    def close_revoked(self, valid: Callable[[Principal], bool]) -> None:
+        for session in list(self._sessions.values()):
+            if not valid(session.client.principal):
+                self.close(session.id)
+
     def close_all(self) -> None:
         for id in list(self._sessions):
             self.close(id)

@@ -73,17 +73,26 @@ class StdoutWriter:
 
     def __init__(self) -> None:
         self._transport: asyncio.WriteTransport | None = None
+        self._writable = asyncio.Event()
+        self._writable.set()
         self.broken = asyncio.Event()
 
     async def open(self) -> None:
         if not pollable(1):
             return
         loop = asyncio.get_running_loop()
-        broken = self.broken
+        broken, writable = self.broken, self._writable
 
         class Writer(asyncio.BaseProtocol):
+            def pause_writing(self) -> None:
+                writable.clear()
+
+            def resume_writing(self) -> None:
+                writable.set()
+
             def connection_lost(self, exc: Exception | None) -> None:
                 broken.set()
+                writable.set()
 
         try:
             transport, _ = await loop.connect_write_pipe(Writer, open(1, "wb", buffering=0, closefd=False))  # noqa: SIM115, ASYNC230
@@ -102,6 +111,14 @@ class StdoutWriter:
                 view = view[os.write(1, view) :]
         except OSError:
             self.broken.set()
+
+    def backlog(self) -> int:
+        """Bytes that the host has not taken yet."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
+    async def drain(self) -> None:
+        """Wait while the host takes less than it is given."""
+        await self._writable.wait()
 
     async def close(self) -> None:
         """Let what was written leave, but not for ever."""

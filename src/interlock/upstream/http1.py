@@ -219,7 +219,8 @@ class Pool:
             connection.send(handler, data)
             return ticket
         self._waiting.append(ticket)
-        if len(self.open) + self._connecting < MAX_CONNECTIONS:
+        # No more attempts than there are requests waiting: connections that come free serve them as well.
+        if self._connecting < len(self._waiting) and len(self.open) + self._connecting < MAX_CONNECTIONS:
             self._connecting += 1
             task = self._loop.create_task(self._connect())
             self._tasks.add(task)

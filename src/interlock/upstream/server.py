@@ -21,7 +21,6 @@ from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
 from interlock.upstream import evidence, handshake
 from interlock.upstream.contract import Caller, Events, Outgoing, Reply
-from interlock.upstream.environment import child_environment
 from interlock.upstream.exits import explain_exit
 from interlock.upstream.handshake import Found
 from interlock.upstream.http import HttpCarrier
@@ -125,7 +124,12 @@ class Server:
     async def session(self, caller: Caller) -> Session:
         """A ready session for this caller; started where there is none. Raises Fault."""
         ready = self._ready_shared
-        if ready is not None and not ready.closed and self.era_for(caller) is Era.MODERN:
+        if (
+            ready is not None
+            and not ready.closed
+            and (caller.era is Era.MODERN or self.speaks[Era.LEGACY] is False)
+            and self.speaks[Era.MODERN] is True
+        ):
             return ready
         self._check_may_run()
         binding = self.binding_for(caller)
@@ -304,7 +308,6 @@ class Server:
 
         session = self._new_session(caller)
         carrier = StdioCarrier(session)
-        environ = child_environment(transport.env, self._environ, server=self.key)
         started = time.monotonic()
 
         def ended(exit: object) -> None:
@@ -313,7 +316,7 @@ class Server:
 
         self.restarts.started(started)
         carrier.child = await ChildProcess.start(
-            transport, environ=environ, on_data=carrier.on_data, on_exit=ended, server=self.key, redact=self._redact
+            transport, environ=self._environ, on_data=carrier.on_data, on_exit=ended, server=self.key, redact=self._redact
         )
         session.carrier = carrier
         return session

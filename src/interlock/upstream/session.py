@@ -16,7 +16,7 @@ from interlock.upstream.contract import Caller, Events, ListKind, Outgoing, Repl
 from interlock.wire import codes, messages, translate
 from interlock.wire.eras import MODERN_VERSION, SUBSCRIPTION_KEY, Era, legacy_meta, modern_meta
 from interlock.wire.headers import param_headers
-from interlock.wire.messages import Kind, Message, Raw, RawMap, WireError
+from interlock.wire.messages import NULL, Kind, Message, Raw, RawMap, WireError
 
 LIST_KINDS: dict[str, ListKind] = {
     "notifications/tools/list_changed": "tools",
@@ -96,6 +96,8 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
         self.listens: dict[int, Call] = {}
         self._sweeper: asyncio.TimerHandle | None = None
+        self._said: tuple[Raw | None, Raw | None] | None = None
+        self._said_meta = NULL
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -106,12 +108,9 @@ class Session:
             raise evidence.not_sent(self.server, "the connection ended")
         self._next_id = id = self._next_id + 1
         token = id if out.wants_progress else None
-        caller = out.caller
         params = out.params
         if self.era is Era.MODERN:
-            params["_meta"] = modern_meta(
-                out.meta, self.client_info, caller.capabilities, caller.log_level, token, self.version
-            )
+            params["_meta"] = self._meta(out, token)
         else:
             meta = legacy_meta(out.meta, token)
             if meta is not None:
@@ -121,6 +120,17 @@ class Session:
         mirrored = param_headers(out.header_params, params.get("arguments")) if out.header_params else []
         call = Call(id, method, out, self._loop.create_future(), out.seconds)
         return await self._run(call, messages.request(id, method, body), out.name, mirrored)
+
+    def _meta(self, out: Outgoing, token: int | None) -> Raw:
+        """`_meta` for a modern request; made once for as long as callers say the same of themselves."""
+        caller = out.caller
+        if out.meta or token is not None:
+            return modern_meta(out.meta, self.client_info, caller.capabilities, caller.log_level, token, self.version)
+        said = (caller.capabilities, caller.log_level)
+        if self._said is None or self._said[0] is not said[0] or self._said[1] is not said[1]:
+            self._said = said
+            self._said_meta = modern_meta({}, self.client_info, said[0], said[1], None, self.version)
+        return self._said_meta
 
     async def raw_request(self, method: str, params: bytes | None, seconds: float, name: str | None = None) -> Reply:
         """A request of our own (handshake, ping, subscribe), already in its final shape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 
 from interlock.upstream import evidence
@@ -25,6 +26,10 @@ class StdioCarrier:
         self.banner: deque[str] = deque(maxlen=20)
         """What the server printed on stdout that is no message."""
         self._lines = LineSplitter()
+        self._out: list[bytes] = []
+        self._sending: list[Call] = []
+        """Calls whose lines are in `_out`."""
+        self._loop = asyncio.get_running_loop()
 
     # -- callbacks of the child
     def on_data(self, data: bytes) -> None:
@@ -49,20 +54,25 @@ class StdioCarrier:
 
     # -- Carrier
     def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
-        child = self.child
-        try:
-            if child is None:
-                raise ChildGone
-            child.write(message + b"\n")
-        except ChildGone:
-            call.fail(evidence.not_sent(self.session.server, "the server's process ended"))
+        self._sending.append(call)
+        self.tell(message)
 
     def tell(self, message: bytes) -> None:
+        # What one turn of the event loop has to say goes out in one write: the same bytes for a fraction of the calls.
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out += (message, b"\n")
+
+    def _flush(self) -> None:
+        data, calls = b"".join(self._out), self._sending
+        self._out, self._sending = [], []
         try:
-            if self.child is not None:
-                self.child.write(message + b"\n")
+            if self.child is None:
+                raise ChildGone
+            self.child.write(data)
         except ChildGone:
-            return
+            for call in calls:
+                call.fail(evidence.not_sent(self.session.server, "the server's process ended"))
 
     def cancel(self, call: Call) -> None:
         if call.method in ("initialize", "server/discover"):
@@ -72,4 +82,6 @@ class StdioCarrier:
 
     async def close(self) -> None:
         if self.child is not None:
+            if self._out:
+                self._flush()
             await self.child.stop(STOP_SECONDS)

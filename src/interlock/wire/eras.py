@@ -10,8 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from interlock.wire.messages import EMPTY_OBJECT, Raw, RawMap, encode, read_map, try_str, write_map
-
+from interlock.wire import bounds, codes
+from interlock.wire.messages import (
+    EMPTY_OBJECT,
+    Raw,
+    RawMap,
+    WireError,
+    encode,
+    read_map,
+    try_map,
+    try_str,
+    write_map,
+)
 from interlock.wire.revisions import (
     CAPABILITIES_KEY,
     LATEST_LEGACY,
@@ -99,12 +109,25 @@ class RequestMeta:
     progress_token: Raw | None = None
 
 
+_KNOWN_META: Final[dict[bytes, RequestMeta]] = {}
+_KNOWN_METAS: Final = 256
+_KNOWN_META_BYTES: Final = 4096
+
+
 def take_meta(params: RawMap) -> RequestMeta:
-    """Remove `_meta` from `params` and take it apart. Raises WireError where it is not an object."""
+    """Remove `_meta` from `params` and take it apart.
+
+    Raises WireError where it is not an object, or its progress token is neither text nor a number, or too long.
+    """
     raw = params.pop("_meta", None)
     if raw is None:
         return RequestMeta({})
-    rest = read_map(raw)
+    # Clients repeat themselves: without a token of its own, one request's `_meta` is the next one's, byte for byte.
+    text = bytes(raw)
+    known = _KNOWN_META.get(text)
+    if known is not None:
+        return RequestMeta({}, known.version, known.client_info, known.capabilities, known.log_level)
+    rest = read_map(text)
     pop = rest.pop
     meta = RequestMeta(
         rest,
@@ -117,7 +140,25 @@ def take_meta(params: RawMap) -> RequestMeta:
     if rest:
         pop(SUBSCRIPTION_KEY, None)
         pop(SERVER_INFO_KEY, None)
+    if meta.progress_token is not None:
+        meta.progress_token = _token(bytes(meta.progress_token))
+    elif not rest and len(text) <= _KNOWN_META_BYTES:
+        if len(_KNOWN_META) >= _KNOWN_METAS:
+            _KNOWN_META.clear()
+        _KNOWN_META[text] = meta
     return meta
+
+
+def _token(token: bytes) -> Raw | None:
+    """A progress token that may be repeated in every notification; it holds on to no buffer of the request."""
+    if token == b"null":
+        return None
+    if token[:1] not in _TOKEN_STARTS or len(token) > bounds.MAX_TOKEN_BYTES:
+        raise WireError(codes.INVALID_PARAMS, "_meta.progressToken must be a string or a number, and short")
+    return Raw(token)
+
+
+_TOKEN_STARTS: Final = frozenset(bytes([byte]) for byte in b'"-0123456789')
 
 
 def modern_meta(
@@ -161,8 +202,6 @@ def implementation(name: str, version: str, title: str | None = None) -> bytes:
 
 def has_capability(capabilities: Raw | None, question: str) -> bool:
     """True where a client that declared `capabilities` may be asked `question` (a method of QUESTIONS)."""
-    from interlock.wire.messages import try_map
-
     needed = QUESTIONS.get(question)
     members = try_map(capabilities)
     return needed is not None and members is not None and needed in members and bytes(members[needed]) != b"null"

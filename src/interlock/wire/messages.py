@@ -26,6 +26,7 @@ NULL: Final = Raw(b"null")
 EMPTY_OBJECT: Final = Raw(b"{}")
 
 too_deep = shape.too_deep
+guess_ids = mending.guess_ids
 _MAX_ID: Final = 10**bounds.MAX_ID_LENGTH
 _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 

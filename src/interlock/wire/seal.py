@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import json
@@ -46,10 +47,8 @@ def request_digest(method: str, name: str, arguments: Raw | None) -> bytes:
     arguments that name a member twice as a whole: peers do not agree on what such a value means.
     """
     spelled = bytes(arguments or b"null")
-    try:
+    with contextlib.suppress(ValueError, RecursionError, OverflowError):  # else as it came
         spelled = msgspec.json.encode(_plain.decode(spelled.decode()), order="sorted")
-    except (ValueError, RecursionError, OverflowError):
-        pass  # as it came
     return hashlib.sha256(b"\0".join((method.encode(), name.encode("utf-8", "surrogatepass"), spelled))).digest()
 
 

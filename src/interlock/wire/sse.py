@@ -35,7 +35,18 @@ class SseDecoder:
     No line and no event's data may be longer than `limit`.
     """
 
-    __slots__ = ("_after_cr", "_buffer", "_data", "_event", "_has_data", "_id", "_started", "last_id", "limit", "retry_ms")
+    __slots__ = (
+        "_after_cr",
+        "_buffer",
+        "_data",
+        "_event",
+        "_has_data",
+        "_id",
+        "_started",
+        "last_id",
+        "limit",
+        "retry_ms",
+    )
 
     def __init__(self, limit: int = bounds.MAX_MESSAGE_BYTES) -> None:
         self.limit = limit

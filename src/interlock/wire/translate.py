@@ -12,17 +12,21 @@ from interlock.wire.eras import CACHEABLE, OWNED, SERVER_INFO_KEY, Era
 from interlock.wire.messages import (
     Raw,
     RawMap,
-    encode,
     error_body,
     raw,
-    read_map,
     try_json,
+    try_list,
     try_map,
     try_str,
     write_map,
 )
 
 COMPLETE: Final = Raw(b'"complete"')
+_REPLACED: Final = {
+    codes.LEGACY_RESOURCE_NOT_FOUND: codes.INVALID_PARAMS,
+    codes.LEGACY_URL_ELICITATION_REQUIRED: codes.INTERNAL_ERROR,
+}
+"""Codes that 2026-07-28 forbids to emit (basic/index, Error Codes), and what stands in for them."""
 _ZERO: Final = Raw(b"0")
 _PRIVATE: Final = Raw(b'"private"')
 
@@ -41,12 +45,16 @@ def result_for(members: RawMap, body: bytes, *, method: str, up: Era, down: Era,
     meta_raw = members.get("_meta")
     if down is Era.MODERN:
         ours = Raw(server_info)
-        if up is Era.MODERN and meta_raw is None and "resultType" in members:
+        hints = method in CACHEABLE and (up is Era.LEGACY or result_type(members) == "complete")
+        as_it_is = up is Era.MODERN and meta_raw is None and "resultType" in members
+        if as_it_is and not (hints and ("ttlMs" not in members or "cacheScope" not in members)):
             return body[: body.rindex(b"}")] + b',"_meta":{"' + SERVER_INFO_KEY.encode() + b'":' + server_info + b"}}"
         out = dict(members)
         if "resultType" not in out:
             out = {"resultType": COMPLETE, **out}
-        if method in CACHEABLE:
+        elif up is Era.LEGACY:
+            out["resultType"] = COMPLETE  # the word means nothing in that era, and no legacy result is incomplete
+        if hints:
             out.setdefault("ttlMs", _ZERO)
             out.setdefault("cacheScope", _PRIVATE)
         meta = try_map(meta_raw) or {}
@@ -56,7 +64,8 @@ def result_for(members: RawMap, body: bytes, *, method: str, up: Era, down: Era,
         return write_map(out)
     changed = False
     out = members
-    if meta_raw is not None and b"io.modelcontextprotocol/" in bytes(meta_raw):
+    if meta_raw is not None:
+        # Taken apart even where our prefix is not to be seen in it: `\/` and `\u002f` spell the same names.
         meta = try_map(meta_raw) or {}
         kept = {key: value for key, value in meta.items() if key not in OWNED}
         if len(kept) != len(meta):
@@ -73,7 +82,7 @@ def result_for(members: RawMap, body: bytes, *, method: str, up: Era, down: Era,
             changed = out.pop("ttlMs", None) is not None or changed
             changed = out.pop("cacheScope", None) is not None or changed
         structured = out.get("structuredContent")
-        if method == "tools/call" and structured is not None and not bytes(structured).lstrip().startswith(b"{"):
+        if method == "tools/call" and structured is not None and bytes(memoryview(structured)[:1]) != b"{":
             # Legacy structuredContent is an object; the value must still reach the model, so it goes in as text.
             del out["structuredContent"]
             _keep_as_text(out, structured)
@@ -89,11 +98,11 @@ def _keep_as_text(members: RawMap, structured: Raw) -> None:
 
 def error_for(body: bytes, *, method: str, down: Era) -> bytes:
     """One error object as the client's era wants it, unknown members kept."""
-    if down is Era.MODERN and method == "resources/read" and b"-32002" in body:
+    if down is Era.MODERN and (b"-32002" in body or b"-32042" in body):
         members = try_map(body)
-        if members is not None and bytes(members.get("code", Raw(b""))).strip() == b"-32002":
-            # 2026-07-28 replaced -32002 and forbids to emit it (basic/index, Error Codes).
-            members["code"] = raw(codes.INVALID_PARAMS)
+        code = error_code(body)
+        if members is not None and code in _REPLACED:
+            members["code"] = raw(_REPLACED[code])
             return write_map(members)
     return body
 
@@ -126,10 +135,8 @@ def url_elicitations(body: bytes) -> list[RawMap]:
     if members is None or error_code(body) != codes.LEGACY_URL_ELICITATION_REQUIRED:
         return []
     data = try_map(members.get("data")) or {}
-    listed = try_json(data.get("elicitations"))
-    if not isinstance(listed, list):
-        return []
-    return [read_map(encode(item)) for item in listed if isinstance(item, dict)]
+    items = (try_map(item) for item in try_list(data.get("elicitations")) or [])
+    return [item for item in items if item is not None]
 
 
 __all__ = [
