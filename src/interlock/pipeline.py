@@ -31,38 +31,42 @@ from interlock.model.names import CanonicalName
 from interlock.model.stage import Stage
 from interlock.model.trace import Mark, RouteTrace
 from interlock.model.verdict import Verdict
-from interlock.relay.client import Listen
+from interlock.relay.bridging import Bridge
+from interlock.relay.consent import ask_person
 from interlock.relay.exchange import Exchange
 from interlock.relay.hub import Hub
-from interlock.relay.parking import MAX_PARKED, Lot, OpenCall
-from interlock.relay.questions import ask
-from interlock.relay.rounds import (
-    APPROVAL_KEY,
-    MAX_ROUNDS,
-    Retry,
-    Rounds,
-    answer_for_legacy,
-    approval_params,
-    approved,
-    request_of,
-)
+from interlock.relay.rounds import Answered, Retry, Rounds
 from interlock.relay.sink import ExchangeSink
+from interlock.relay.watching import Watching
 from interlock.upstream.contract import Outgoing, Reply
 from interlock.upstream.server import Server
 from interlock.wire import codes, messages, translate
-from interlock.wire.eras import SUBSCRIPTION_KEY, Era, has_capability
+from interlock.wire.eras import Era
 from interlock.wire.headers import check_params
 from interlock.wire.messages import Raw, WireError
-from interlock.wire.seal import Sealed
 
 _KIND_OF: Final[dict[str, Kind]] = {"tools/call": "tools", "prompts/get": "prompts", "resources/read": "resources"}
 
 
-class Answered(Exception):
-    """A round that ends before the server has answered: the client has to give input first."""
+class Attempt:
+    """One call on its way through the stages: what has been found out, and when the last stage ended."""
 
-    def __init__(self, body: bytes) -> None:
-        self.body = body
+    __slots__ = ("admitted", "ended", "exchange", "name", "retry", "route", "trace")
+
+    def __init__(self, exchange: Exchange, trace: RouteTrace) -> None:
+        self.exchange = exchange
+        self.trace = trace
+        self.route: Route | None = None
+        self.name = ""
+        self.retry = _FIRST
+        self.admitted = False
+        self.ended = perf_counter_ns()
+
+    def mark(self, stage: Stage, decision: str, reason: str, rule: str | None = None) -> None:
+        """This stage is over."""
+        now = perf_counter_ns()
+        self.trace.marks.append(Mark(stage, decision, reason, rule, (now - self.ended) // 1000))
+        self.ended = now
 
 
 class Pipeline:
@@ -88,13 +92,15 @@ class Pipeline:
         self._build = build
         self.server_info = server_info
         self.rounds = Rounds(seal_key, server_info)
-        self.lot = Lot()
+        self.restart: Callable[[Exchange], None] = lambda exchange: None
+        """Serves an exchange from its beginning; set by the front."""
         self.last_view: View | None = None
         """The view that was built last: what the next start may say of the servers at once."""
-        self._tasks: set[asyncio.Task[None]] = set()
         self.router = UriRouter(gateway.servers)
         self.verbatim = next((key for key, config in gateway.servers.items() if config.names == "verbatim"), None)
         self.catalogue = Catalogue(servers, remember=remember, recall_bytes=recall, changed=self._changed)
+        self.bridge = Bridge(self.rounds, self.verbatim is None)
+        self.watching = Watching(hub, servers, self._route_uri, lambda exchange: self.catalogue.settle(exchange.caller))
         hub.invalidate = self.catalogue.invalidate
         hub.session_up = self.catalogue.session_started
         hub.expose = self._exposed_uri
@@ -114,8 +120,7 @@ class Pipeline:
 
     async def list(self, exchange: Exchange, kind: Kind) -> bytes:
         """One page of one list, of all servers. Raises WireError for a cursor that is not ours."""
-        started = perf_counter_ns()
-        trace = self._trace(exchange)
+        attempt = Attempt(exchange, self._trace(exchange))
         cursor = exchange.params.get("cursor")
         complete = True
         if cursor is None:
@@ -126,9 +131,9 @@ class Pipeline:
         count = len(view.lists[kind].items)
         hidden = len(view.hidden[kind])
         missing = "" if complete else "; some servers have not answered yet"
-        self._mark(trace, Stage.DESCRIBE, "listed", f"{count} {kind}{missing}")
-        self._mark(trace, Stage.AUTHORIZE, "allow", f"{hidden} not admitted" if hidden else "all admitted")
-        self._observe(trace, "ok", started, len(body))
+        attempt.mark(Stage.DESCRIBE, "listed", f"{count} {kind}{missing}")
+        attempt.mark(Stage.AUTHORIZE, "allow", f"{hidden} not admitted" if hidden else "all admitted")
+        self._observe(attempt, "ok", len(body))
         return body
 
     def view(self, exchange: Exchange, complete: bool = True) -> View:
@@ -161,72 +166,114 @@ class Pipeline:
 
         Raises WireError for requests that break the protocol; every other failure is an answer.
         """
-        started = perf_counter_ns()
-        trace = self._trace(exchange)
-        kind = _KIND_OF[exchange.method]
-        admitted = False
+        attempt = Attempt(exchange, self._trace(exchange))
         try:
-            # DISCOVER, DESCRIBE: which server, under which name of its own
-            route = await self._route(exchange, kind, trace)
-            config = self.gateway.servers[route.server]
-            server = self.servers[route.server]
-            entry = route.entry
-            item = entry.canonical.item
-            trace.server = route.server
-            trace.name = name = str(entry.canonical)
-            if entry.headers and exchange.headers is not None and exchange.era is Era.MODERN:
-                check_params(exchange.headers, entry.headers, exchange.params.get("arguments"))
-            now = perf_counter_ns()
-            trace.marks.append(_READY if server.has_session else Mark(Stage.DISCOVER, server.state, _DISCOVERED, None, 0))
-            trace.marks.append(Mark(Stage.DESCRIBE, "found", name, None, (now - started) // 1000))
-            # SELECT: the client named it
-            trace.marks.append(_NAMED)
-            # AUTHORIZE: the gates, then a person where they say so
-            admitted = True
-            retry = self.rounds.take(exchange, route.server, name) if _has_round(exchange) else _FIRST
-            decision = route.decision
-            if decision.answer is Answer.ASK:
-                await self._ask_person(exchange, route, name, retry, decision)
-            before = now
-            now = perf_counter_ns()
-            trace.marks.append(
-                Mark(Stage.AUTHORIZE, decision.answer.word, decision.reason, decision.rule, (now - before) // 1000)
-            )
-            before = now
-            # EXECUTE
-            seconds = config.policy.tool_timeout_seconds
-            if kind == "tools":
-                override = config.tools.get(item)
-                if override is not None and override.timeout_seconds is not None:
-                    seconds = override.timeout_seconds
-            reply = await self._execute(exchange, server, entry, retry, seconds)
-            now = perf_counter_ns()
-            trace.era_up = reply.era
-            outcome = "error" if reply.is_error else "answered"
-            trace.marks.append(Mark(Stage.EXECUTE, outcome, _EXECUTED, None, (now - before) // 1000))
-            before = now
-            # VALIDATE
-            body, status = self._validate(exchange, route.server, name, reply, retry, decision)
-            now = perf_counter_ns()
-            trace.marks.append(Mark(Stage.VALIDATE, "passed", status, None, (now - before) // 1000))
-            # OBSERVE
-            self._observe(trace, status, started, len(body))
-            return body, reply.is_error
+            route = await self._route(exchange, _KIND_OF[exchange.method], attempt.trace)
+            self._describe(attempt, route)
+            if _has_round(exchange):
+                attempt.retry = self.rounds.take(exchange, route.server, attempt.name)
+            how = None
+            if route.decision.answer is Answer.ASK:
+                how = await ask_person(
+                    self.rounds, exchange, server=route.server, tool=attempt.name, retry=attempt.retry, decision=route.decision
+                )  # fmt: skip
+            self._authorized(attempt, route.decision, how)
+            return self._conclude(attempt, await self._execute(attempt, route))
         except Answered as pause:
-            self._mark(trace, Stage.EXECUTE, "input_required", "the client has to answer a question first")
-            self._observe(trace, "input_required", started, len(pause.body))
+            if not attempt.admitted or not _asked_server(attempt):
+                attempt.mark(Stage.AUTHORIZE, "ask", "a person has to answer first")
+            else:
+                attempt.mark(Stage.EXECUTE, "input_required", "the client has to answer the server's question first")
+            self._observe(attempt, "input_required", len(pause.body))
             return pause.body, False
         except Fault as fault:
-            return self._failed(exchange, trace, fault, started, admitted)
+            return self._failed(attempt, fault)
         except WireError as error:
-            self._mark(trace, Stage.AUTHORIZE if admitted else Stage.DESCRIBE, "refused", error.message)
-            self._observe(trace, "error", started, 0)
+            attempt.mark(Stage.AUTHORIZE if attempt.admitted else Stage.DESCRIBE, "refused", error.message)
+            self._observe(attempt, "error", 0)
             raise
         except asyncio.CancelledError:
-            self._mark(trace, Stage.EXECUTE, "cancelled", "the client gave up")
-            trace.verdict = Verdict.OUTCOME_UNKNOWN.value if admitted else Verdict.NEVER_REACHED.value
-            self._observe(trace, "cancelled", started, 0)
+            self._cancelled(attempt)
             raise
+
+    def start(self, exchange: Exchange, answered: Callable[[Exchange, bytes, bool], None]) -> bool:
+        """The same call without waiting for anything but the server, for the common case: the route is known, nobody has to
+        be asked, a session is open, and both sides speak the same era. `answered` gets what `call` would return.
+
+        False where the call has to go the long way. Takes no more than a few microseconds.
+        """
+        if exchange.method != "tools/call" or _has_round(exchange):
+            return False
+        exposed = exchange.params.get("name")
+        route = self.view(exchange).routes["tools"].get(messages.try_str(exposed) or "")
+        if route is None or route.decision.answer is not Answer.ALLOW or route.entry.headers:
+            return False
+        session = self.servers[route.server].open_session(exchange.caller)
+        if session is None or session.era is not exchange.era:
+            return False
+        attempt = Attempt(exchange, self._trace(exchange))
+        self._describe(attempt, route)
+        self._authorized(attempt, route.decision, None)
+        out = self._outgoing(attempt, route)
+        out.sink = ExchangeSink(exchange, route.server, self.verbatim is None)
+
+        def done(outcome: Reply | BaseException) -> None:
+            exchange.abort = None
+            if isinstance(outcome, Reply):
+                try:
+                    body, is_error = self._conclude(attempt, outcome)
+                except Fault as fault:
+                    body, is_error = self._failed(attempt, fault)
+            elif isinstance(outcome, Fault):
+                body, is_error = self._failed(attempt, outcome)
+            else:  # the server forgot the session, so it did not act: the long way opens a new one
+                again(exchange)
+                return
+            answered(exchange, body, is_error)
+
+        def again(exchange: Exchange) -> None:
+            exchange.params.pop("_meta", None)
+            assert exposed is not None
+            exchange.params["name"] = exposed
+            self.restart(exchange)
+
+        def abort() -> None:
+            exchange.abort = None
+            session.cancel(call)
+            self._cancelled(attempt)
+            answered(exchange, b"", False)
+
+        try:
+            call = session.start(out, done)
+        except Fault as fault:
+            answered(exchange, *self._failed(attempt, fault))
+            return True
+        if not call.settled:
+            exchange.abort = abort
+        return True
+
+    # -- DISCOVER, DESCRIBE: which server, under which name of its own -------------------------------------------------
+
+    def _describe(self, attempt: Attempt, route: Route) -> None:
+        exchange = attempt.exchange
+        entry = route.entry
+        trace = attempt.trace
+        attempt.route = route
+        trace.server = route.server
+        trace.name = attempt.name = str(entry.canonical)
+        if entry.headers and exchange.headers is not None and exchange.era is Era.MODERN:
+            check_params(exchange.headers, entry.headers, exchange.params.get("arguments"))
+        server = self.servers[route.server]
+        trace.marks.append(_READY if server.sessions else Mark(Stage.DISCOVER, server.state, _DISCOVERED, None, 0))
+        attempt.mark(Stage.DESCRIBE, "found", attempt.name)
+        trace.marks.append(_NAMED)  # SELECT: the client named it
+
+    # -- AUTHORIZE: the gates, and a person where they say so ----------------------------------------------------------
+
+    def _authorized(self, attempt: Attempt, decision: Decision, how: str | None) -> None:
+        attempt.admitted = True
+        reason = decision.reason if how is None else f"{decision.reason}; {how}"
+        attempt.mark(Stage.AUTHORIZE, decision.answer.word, reason, decision.rule)
 
     async def _route(self, exchange: Exchange, kind: Kind, trace: RouteTrace) -> Route:
         """Raises Fault `unknown-name`, the same for a denied name as for one that does not exist."""
@@ -265,9 +312,13 @@ class Pipeline:
         raise self._unknown(kind, exposed, hidden, trace)
 
     async def _route_unlisted(self, exchange: Exchange, kind: Kind, exposed: str, trace: RouteTrace) -> Route:
-        """With verbatim names the one server itself says what it does not know; the gates judge the name all the same."""
+        """With verbatim names the one server itself says what it does not know; the gates judge the name all the same.
+
+        Where lists hide tools, what is not listed is unknown: the server's own words would tell a denied tool from none.
+        """
         key = self.verbatim or ""
         config = self.gateway.servers[key]
+        hides = kind == "tools" and (config.allow is not None or bool(config.deny))
         view = self.view(exchange)
         hidden = view.hidden[kind].get(exposed)
         if hidden is None and not view.routes[kind] and self.servers[key].state != "ready":
@@ -282,6 +333,8 @@ class Pipeline:
         route = Route(key, kind, entry, decision)
         if decision.answer is Answer.DENY:
             raise self._unknown(kind, exposed, route, trace)
+        if hides:
+            raise self._unknown(kind, exposed, None, trace)
         return route
 
     def _route_resource(self, exchange: Exchange, exposed: str, trace: RouteTrace) -> Route:
@@ -308,152 +361,58 @@ class Pipeline:
             stage=Stage.DESCRIBE, verdict=Verdict.NEVER_REACHED, retry="never",
         )  # fmt: skip
 
-    # -- AUTHORIZE: a person -------------------------------------------------------------------------------------------
-
-    async def _ask_person(self, exchange: Exchange, route: Route, name: str, retry: Retry, decision: Decision) -> None:
-        """Returns where the person said yes, now or in an earlier round. Raises Fault or Answered."""
-        sealed = retry.sealed
-        if sealed is not None and sealed.purpose != "approve":
-            return  # a later round of a call that was approved: the seal says so
-        client = exchange.client
-        arguments = exchange.params.get("arguments")
-        if sealed is not None:
-            answer = (retry.responses or {}).get(APPROVAL_KEY)
-            exchange.params.pop("inputResponses", None)
-            if answer is not None:
-                if approved(answer):
-                    return
-                raise self._declined(route, name)
-        if client.approve is not None:
-            if await client.approve(name, decision, arguments):
-                return
-            raise self._needs_approval(route, name, decision)
-        capabilities = exchange.meta.capabilities if exchange.era is Era.MODERN else client.capabilities
-        if not has_capability(capabilities, "elicitation/create"):
-            raise self._needs_approval(route, name, decision)
-        params = approval_params(name, arguments)
-        if exchange.era is Era.MODERN:
-            state = self.rounds.seal(exchange, name, self.rounds.new("approve", route.server))
-            raise Answered(self.rounds.required({APPROVAL_KEY: request_of("elicitation/create", params)}, state))
-        reply = await ask(client, exchange, "elicitation/create", params)
-        if reply.is_error:
-            raise self._needs_approval(route, name, decision)
-        if not approved(reply.body):
-            raise self._declined(route, name)
-
-    def _needs_approval(self, route: Route, name: str, decision: Decision) -> Fault:
-        where = f" ({decision.rule})" if decision.rule else ""
-        return Fault(
-            "needs-approval",
-            f"needs approval: {decision.reason}{where}, and this client cannot ask a person. Run it once by hand with "
-            f"`interlock call {name}`, or set the tool's `approval` or `policy.defaultApproval` in the manifest.",
-            stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=route.server, tool=name, retry="later",
-        )  # fmt: skip
-
-    def _declined(self, route: Route, name: str) -> Fault:
-        return Fault(
-            "declined", f"a person declined the call of {name}. It was not made; do not repeat it unasked.",
-            stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=route.server, tool=name, retry="never",
-        )  # fmt: skip
-
     # -- EXECUTE -------------------------------------------------------------------------------------------------------
 
-    async def _execute(self, exchange: Exchange, server: Server, entry: Entry, retry: Retry, seconds: float) -> Reply:
+    def _outgoing(self, attempt: Attempt, route: Route) -> Outgoing:
+        """The request in the server's own words."""
+        exchange = attempt.exchange
+        config = self.gateway.servers[route.server]
+        item = route.entry.canonical.item
+        seconds = config.policy.tool_timeout_seconds
+        override = config.tools.get(item) if route.kind == "tools" else None
+        if override is not None and override.timeout_seconds is not None:
+            seconds = override.timeout_seconds
+        exchange.params["uri" if route.kind == "resources" else "name"] = messages.raw(item)
+        return Outgoing(
+            exchange.method, exchange.params, exchange.caller, seconds, exchange.meta.rest, None, exchange.token is not None, item,
+            route.entry.headers,
+        )  # fmt: skip
+
+    async def _execute(self, attempt: Attempt, route: Route) -> Reply:
         """The server's answer. Raises Answered where a modern client has to give input first."""
-        sealed = retry.sealed
-        params = exchange.params
+        exchange = attempt.exchange
+        server = self.servers[route.server]
+        sealed = attempt.retry.sealed
         if sealed is not None:
             if sealed.purpose == "park":
-                return await self._resume(exchange, server, entry, sealed, retry)
+                return await self.bridge.resume(exchange, server.key, attempt.name, attempt.retry)
             if sealed.purpose == "state" and sealed.had_state:
-                params["requestState"] = messages.raw(sealed.data)
+                exchange.params["requestState"] = messages.raw(sealed.data)
             elif sealed.purpose != "state":
-                params.pop("inputResponses", None)
-        item = entry.canonical.item
-        member = "uri" if exchange.method == "resources/read" else "name"
-        params[member] = messages.raw(item)
-        out = Outgoing(
-            exchange.method, params, exchange.caller, seconds, exchange.meta.rest, None, exchange.token is not None, item,
-            entry.headers,
-        )  # fmt: skip
-        name_server = self.verbatim is None
+                exchange.params.pop("inputResponses", None)
+        out = self._outgoing(attempt, route)
         if exchange.era is Era.MODERN and server.speaks[Era.MODERN] is not True:
-            open_call = OpenCall(exchange, server.key, name_server)
-            out.sink = open_call
-            open_call.work = asyncio.get_running_loop().create_task(server.request(out))
-            return await self._attend(exchange, open_call, server, entry)
-        out.sink = ExchangeSink(exchange, server.key, name_server)
+            return await self.bridge.call_for_modern(exchange, server, attempt.name, out)
+        out.sink = ExchangeSink(exchange, server.key, self.verbatim is None)
         if exchange.era is Era.MODERN:
             return await server.request(out)
-        # A legacy client: a modern server's questions become requests to it while its own request stays open.
-        for _ in range(MAX_ROUNDS):
-            reply = await server.request(out)
-            if reply.is_error or reply.era is Era.LEGACY or b"input_required" not in reply.body:
-                return reply
-            members = messages.read_map(reply.body)
-            if translate.result_type(members) != "input_required":
-                return reply
-            added = await answer_for_legacy(exchange, server.key, members, name_server=name_server)
-            for key in ("inputResponses", "requestState", "_meta"):
-                params.pop(key, None)
-            params.update(added)
-        raise Fault(
-            "too-many-rounds",
-            f"{server.key}: the server asked for input {MAX_ROUNDS} times in a row; the call was given up.",
-            stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN, server=server.key, tool=str(entry.canonical),
-        )  # fmt: skip
-
-    async def _resume(self, exchange: Exchange, server: Server, entry: Entry, sealed: Sealed, retry: Retry) -> Reply:
-        open_call = self.lot.take(sealed.data, exchange.client.principal.id)
-        if open_call is None:
-            raise Fault(
-                "park-expired",
-                f"{server.key}: the call that this answer belongs to is no longer open: it was not answered in time, was answered "
-                "already, or Interlock was restarted. It may have taken effect: read the target again before a retry.",
-                stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN, server=server.key, tool=str(entry.canonical),
-            )  # fmt: skip
-        open_call.exchange = exchange
-        open_call.answer(retry.responses or {})
-        return await self._attend(exchange, open_call, server, entry)
-
-    async def _attend(self, exchange: Exchange, open_call: OpenCall, server: Server, entry: Entry) -> Reply:
-        """Wait for the server's answer or its questions; park the call where the client has to answer them first."""
-        try:
-            reply = await open_call.next()
-        except BaseException:
-            open_call.abandon()
-            raise
-        name = str(entry.canonical)
-        if reply is not None:
-            if reply.is_error and (asked := translate.url_elicitations(reply.body)):
-                # A legacy server did not act: it wants a URL visited first (-32042). The modern era asks for that instead.
-                requests = {
-                    f"url_{number}": request_of(
-                        "elicitation/create", Raw(messages.write_map({**one, "mode": Raw(b'"url"')}))
-                    )
-                    for number, one in enumerate(asked, 1)
-                }
-                state = self.rounds.seal(exchange, name, self.rounds.new("retry", server.key))
-                raise Answered(self.rounds.required(requests, state))
-            return reply
-        if self.lot.count(exchange.client.principal.id) >= MAX_PARKED:
-            open_call.abandon()
-            raise Fault(
-                "too-many-parked",
-                f"{server.key}: {MAX_PARKED} calls already wait for answers; this one was cancelled. It may have taken effect.",
-                stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN, server=server.key, tool=name,
-            )  # fmt: skip
-        requests = {key: request_of(method, params) for key, method, params in open_call.asks()}
-        handle = self.lot.park(open_call, lambda call: None)
-        state = self.rounds.seal(exchange, name, self.rounds.new("park", server.key, handle))
-        raise Answered(self.rounds.required(requests, state))
+        return await self.bridge.call_for_legacy(exchange, server, attempt.name, out)
 
     # -- VALIDATE ------------------------------------------------------------------------------------------------------
 
-    def _validate(
-        self, exchange: Exchange, server: str, name: str, reply: Reply, retry: Retry, decision: Decision
-    ) -> tuple[bytes, str]:
+    def _conclude(self, attempt: Attempt, reply: Reply) -> tuple[bytes, bool]:
+        """EXECUTE is over: make the answer fit for the client, and write down what happened. Raises Fault."""
+        attempt.trace.era_up = reply.era
+        attempt.mark(Stage.EXECUTE, "error" if reply.is_error else "answered", _EXECUTED)
+        body, status = self._validate(attempt, reply)
+        attempt.mark(Stage.VALIDATE, "passed", status)
+        self._observe(attempt, status, len(body))
+        return body, reply.is_error
+
+    def _validate(self, attempt: Attempt, reply: Reply) -> tuple[bytes, str]:
         """The answer in the client's era, and what the trace calls it."""
+        exchange, route = attempt.exchange, attempt.route
+        assert route is not None
         if reply.is_error:
             return translate.error_for(reply.body, method=exchange.method, down=exchange.era), "error"
         body = reply.body
@@ -461,20 +420,18 @@ class Pipeline:
         if members is None:
             raise Fault(
                 "bad-answer",
-                f"{server}: the result is not an object. The call may have taken effect: read the target again before a retry.",
-                stage=Stage.VALIDATE, verdict=Verdict.OUTCOME_UNKNOWN, server=server, tool=name,
+                f"{route.server}: the result is not an object. The call may have taken effect: read the target again before a retry.",
+                stage=Stage.VALIDATE, verdict=Verdict.OUTCOME_UNKNOWN, server=route.server, tool=attempt.name,
             )  # fmt: skip
         if self.verbatim is None and b'"uri' in body:
-            body = rewrite_result_uris(body, server)
+            body = rewrite_result_uris(body, route.server)
             members = messages.read_map(body)
         status = "tool_error" if translate.is_error_result(members) else "ok"
-        if (
-            exchange.era is Era.MODERN
-            and reply.era is Era.MODERN
-            and translate.result_type(members) == "input_required"
-        ):
-            asked = decision.answer is Answer.ASK or retry.sealed is not None
-            self.rounds.reseal(exchange, server, name, members, asked=asked, name_server=self.verbatim is None)
+        if reply.era is Era.MODERN and exchange.era is Era.MODERN and translate.result_type(members) == "input_required":
+            asked = route.decision.answer is Answer.ASK or attempt.retry.sealed is not None
+            self.rounds.reseal(
+                exchange, route.server, attempt.name, members, asked=asked, name_server=self.verbatim is None
+            )
             body = messages.write_map(members)
             status = "input_required"
         body = translate.result_for(
@@ -493,47 +450,46 @@ class Pipeline:
         exposed = messages.try_str(ref.get(member))
         if exposed is None:
             raise WireError(codes.INVALID_PARAMS, "params.ref names no prompt or resource", exchange.id)
-        trace = self._trace(exchange)
-        started = perf_counter_ns()
+        attempt = Attempt(exchange, self._trace(exchange))
         try:
             if by_uri:
-                route = self._route_resource(exchange, exposed, trace)
+                route = self._route_resource(exchange, exposed, attempt.trace)
             else:
-                exchange.params["name"] = ref[member]
-                route = await self._route(exchange, "prompts", trace)
-                del exchange.params["name"]
+                params["name"] = ref[member]
+                route = await self._route(exchange, "prompts", attempt.trace)
+                del params["name"]
             ref[member] = messages.raw(route.entry.canonical.item)
             params["ref"] = Raw(messages.write_map(ref))
-            return await self._forward(exchange, self.servers[route.server], trace, started)
+            return await self._forward(attempt, self.servers[route.server])
         except Fault as fault:
-            return self._failed(exchange, trace, fault, started, False)
+            return self._failed(attempt, fault)
 
     async def pass_on(self, exchange: Exchange) -> tuple[bytes, bool]:
         """A method that Interlock knows nothing of: passed where there is a single server, else refused."""
-        trace = self._trace(exchange)
-        started = perf_counter_ns()
+        attempt = Attempt(exchange, self._trace(exchange))
         servers = list(self.catalogue.enabled())
         # The method becomes a header on the way to a modern server, so it must be able to stand in one.
         plain = exchange.method.isascii() and exchange.method.isprintable() and exchange.method == exchange.method.strip()
         if len(servers) != 1 or not plain:
-            self._mark(trace, Stage.DISCOVER, "refused", "no rule says which server takes this method")
-            self._observe(trace, "error", started, 0)
+            attempt.mark(Stage.DISCOVER, "refused", "no rule says which server takes this method")
+            self._observe(attempt, "error", 0)
             raise WireError(codes.METHOD_NOT_FOUND, f"Method not found: {exchange.method}", exchange.id)
         try:
-            return await self._forward(exchange, servers[0], trace, started)
+            return await self._forward(attempt, servers[0])
         except Fault as fault:
-            return self._failed(exchange, trace, fault, started, False)
+            return self._failed(attempt, fault)
 
-    async def _forward(self, exchange: Exchange, server: Server, trace: RouteTrace, started: int) -> tuple[bytes, bool]:
-        trace.server = server.key
+    async def _forward(self, attempt: Attempt, server: Server) -> tuple[bytes, bool]:
+        exchange = attempt.exchange
+        attempt.trace.server = server.key
         sink = ExchangeSink(exchange, server.key, self.verbatim is None)
+        seconds = server.config.policy.tool_timeout_seconds
         out = Outgoing(
-            exchange.method, exchange.params, exchange.caller, server.config.policy.tool_timeout_seconds, exchange.meta.rest, sink,
-            exchange.token is not None,
-        )  # fmt: skip
+            exchange.method, exchange.params, exchange.caller, seconds, exchange.meta.rest, sink, exchange.token is not None
+        )
         reply = await server.request(out)
-        trace.era_up = reply.era
-        self._mark(trace, Stage.EXECUTE, "error" if reply.is_error else "answered", _EXECUTED)
+        attempt.trace.era_up = reply.era
+        attempt.mark(Stage.EXECUTE, "error" if reply.is_error else "answered", _EXECUTED)
         body = reply.body
         if reply.is_error:
             body = translate.error_for(body, method=exchange.method, down=exchange.era)
@@ -542,92 +498,18 @@ class Pipeline:
             body = translate.result_for(
                 members, body, method=exchange.method, up=reply.era, down=exchange.era, server_info=self.server_info
             )
-        self._observe(trace, "error" if reply.is_error else "ok", started, len(body))
+        self._observe(attempt, "error" if reply.is_error else "ok", len(body))
         return body, reply.is_error
 
     async def subscribe(self, exchange: Exchange, wanted: bool) -> None:
         """Legacy `resources/subscribe` and `unsubscribe`. Raises Fault or WireError."""
-        exposed = messages.try_str(exchange.params.get("uri"))
-        if exposed is None:
-            raise WireError(codes.INVALID_PARAMS, "params.uri must be a string", exchange.id)
-        trace = self._trace(exchange)
-        route = self._route_resource(exchange, exposed, trace)
-        client = exchange.client
-        if wanted:
-            client.subscriptions.add(exposed)
-            await self._hold(exchange, route.server, route.entry.canonical.item, client.id)
-        else:
-            client.subscriptions.discard(exposed)
-            await self._let_go(exchange, route.server, route.entry.canonical.item, client.id)
-        self._observe(trace, "ok", perf_counter_ns(), 2)
+        attempt = Attempt(exchange, self._trace(exchange))
+        attempt.trace.server = await self.watching.subscribe(exchange, wanted)
+        self._observe(attempt, "ok", 2)
 
-    async def _hold(self, exchange: Exchange, key: str, uri: str, holder: str) -> None:
-        server = self.servers[key]
-        session = await server.session(exchange.caller)
-        if self.hub.subscriptions.add(key, session.binding, uri, holder):
-            await self.hub.listening.subscribe(key, session.binding, uri, server.config.policy.startup_timeout_seconds)
-
-    async def _let_go(self, exchange: Exchange, key: str, uri: str, holder: str) -> None:
-        server = self.servers[key]
-        session = await server.session(exchange.caller)
-        if self.hub.subscriptions.remove(key, session.binding, uri, holder):
-            await self.hub.listening.unsubscribe(
-                key, session.binding, uri, server.config.policy.startup_timeout_seconds
-            )
-
-    async def listen(self, exchange: Exchange, draining: asyncio.Event) -> bytes:
-        """Modern `subscriptions/listen`: acknowledged at once, then open until the client leaves or we drain."""
-        client = exchange.client
-        wanted = messages.read_map(exchange.params.get("notifications"))
-        kinds = frozenset(
-            kind
-            for kind in ("tools", "prompts", "resources")
-            if messages.try_json(wanted.get(f"{kind}ListChanged")) is True
-        )
-        asked = [
-            text
-            for raw in messages.try_list(wanted.get("resourceSubscriptions")) or []
-            if (text := messages.try_str(raw))
-        ]
-        routable = [uri for uri in asked if self.verbatim is not None or self.router.route(uri) is not None]
-        listen = Listen(exchange.id, kinds, frozenset(routable), exchange)
-        agreed: dict[str, object] = {
-            f"{kind}ListChanged": True for kind in ("tools", "prompts", "resources") if kind in kinds
-        }
-        if routable:
-            agreed["resourceSubscriptions"] = routable
-        params = {"_meta": {SUBSCRIPTION_KEY: exchange.id}, "notifications": agreed}
-        exchange.channel.notify(
-            messages.notification("notifications/subscriptions/acknowledged", messages.encode(params))
-        )
-        client.listens[exchange.id] = listen
-        holder = f"{client.id}\0{exchange.id!r}"
-        try:
-            for uri in routable:
-                try:
-                    route = self._route_resource(exchange, uri, self._trace(exchange))
-                    await self._hold(exchange, route.server, route.entry.canonical.item, holder)
-                except Fault:
-                    continue  # that server is not there now; its list change will tell
-            if kinds:
-                await self.catalogue.settle(exchange.caller)
-            await draining.wait()
-        finally:
-            client.listens.pop(exchange.id, None)
-            for server, binding, uri in self.hub.subscriptions.drop_holder(holder):
-                self._unsubscribe_later(server, binding, uri)
-        return messages.encode({"resultType": "complete", "_meta": {SUBSCRIPTION_KEY: exchange.id}})
-
-    def _unsubscribe_later(self, server: str, binding: str, uri: str) -> None:
-        async def tell() -> None:
-            try:
-                await self.hub.listening.unsubscribe(server, binding, uri, 10.0)
-            except Fault:
-                return
-
-        task = asyncio.get_running_loop().create_task(tell())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _route_uri(self, exchange: Exchange, exposed: str) -> tuple[str, str]:
+        route = self._route_resource(exchange, exposed, self._trace(exchange))
+        return route.server, route.entry.canonical.item
 
     def _changed(self, server: str, binding: str, told: frozenset[Kind], found: frozenset[Kind]) -> None:
         """The catalogue changed: tell the clients that it concerns. What they have not listed yet cannot be stale."""
@@ -638,9 +520,7 @@ class Pipeline:
 
     def client_gone(self, client_id: str) -> None:
         """A downstream client ended: its sessions, subscriptions and snapshots go with it."""
-        for server, binding, uri in self.hub.subscriptions.drop_holder(client_id):
-            if "#" not in binding:
-                self._unsubscribe_later(server, binding, uri)
+        self.watching.drop(client_id)
         for each in self.servers.values():
             each.release(client_id)
         self.catalogue.forget(client_id)
@@ -658,31 +538,35 @@ class Pipeline:
             None, exchange.era, "", exchange.size,
         )  # fmt: skip
 
-    def _mark(self, trace: RouteTrace, stage: Stage, decision: str, reason: str) -> None:
-        trace.marks.append(Mark(stage, decision, reason, None, 0))
-
-    def _observe(self, trace: RouteTrace, status: str, started: int, size: int) -> None:
+    def _observe(self, attempt: Attempt, status: str, size: int) -> None:
+        trace = attempt.trace
         trace.status = status
         trace.bytes_out = size
-        trace.micros = (perf_counter_ns() - started) // 1000
+        trace.micros = (time.time_ns() - trace.at_ns) // 1000
         trace.marks.append(_RECORDED)
         self.journal.record(trace)
 
-    def _failed(
-        self, exchange: Exchange, trace: RouteTrace, fault: Fault, started: int, admitted: bool
-    ) -> tuple[bytes, bool]:
+    def _cancelled(self, attempt: Attempt) -> None:
+        attempt.mark(Stage.EXECUTE, "cancelled", "the client gave up")
+        verdict = Verdict.OUTCOME_UNKNOWN if attempt.admitted else Verdict.NEVER_REACHED
+        attempt.trace.verdict = verdict.value
+        self._observe(attempt, "cancelled", 0)
+
+    def _failed(self, attempt: Attempt, fault: Fault) -> tuple[bytes, bool]:
+        exchange, trace = attempt.exchange, attempt.trace
         denied = any(mark.stage is Stage.AUTHORIZE and mark.decision == "deny" for mark in trace.marks)
         trace.verdict = fault.verdict.value
         trace.slug = fault.slug
         trace.server = trace.server or fault.server
-        self._mark(trace, fault.stage, fault.verdict.value, fault.message)
+        attempt.mark(fault.stage, fault.verdict.value, fault.message)
         status = {
             "unknown-name": "denied" if denied else "error",
             "needs-approval": "needs_approval",
             "declined": "denied",
         }
-        self._observe(trace, status.get(fault.slug, fault.verdict.value), started, 0)
-        if admitted and exchange.method == "tools/call":
+        self._observe(attempt, status.get(fault.slug, fault.verdict.value), 0)
+        # Found and let through as far as a person or the server: then a tool's failure is a result, which models understand.
+        if attempt.route is not None and exchange.method == "tools/call":
             return answers.tool_result(fault, self.build, exchange.era), False
         code = None
         if fault.slug == "unknown-name" and exchange.method == "resources/read" and exchange.era is Era.LEGACY:
@@ -690,7 +574,7 @@ class Pipeline:
         return answers.error_body(fault, self.build, code), True
 
     async def close(self) -> None:
-        self.lot.close()
+        self.bridge.close()
         self.catalogue.close()
         await asyncio.gather(*(server.close() for server in self.servers.values()), return_exceptions=True)
 
@@ -701,6 +585,11 @@ _NAMED: Final = Mark(Stage.SELECT, "named", "called by name", None, 0)
 _RECORDED: Final = Mark(Stage.OBSERVE, "recorded", "in the audit journal", None, 0)
 _DISCOVERED: Final = "declared in the manifest"
 _EXECUTED: Final = "the server answered"
+
+
+def _asked_server(attempt: Attempt) -> bool:
+    """True where the call got past a person: what asks now is the server."""
+    return any(mark.stage is Stage.AUTHORIZE for mark in attempt.trace.marks)
 
 
 def _has_round(exchange: Exchange) -> bool:

@@ -257,11 +257,11 @@ class Client:
         """The params of all notifications `method` after a mark."""
         return [each.get("params", {}) for each in self.inbox[mark:] if each.get("method") == method]
 
-    async def until(self, method: str, where: Callable[[Message], bool] = bool, *, since: int) -> Message:
+    async def until(self, method: str, where: Callable[[Message], bool] = lambda _: True, *, since: int) -> Message:
         """The params of the first notification `method` after a mark for which `where` holds."""
-        return (await self.until_message(lambda m: m.get("method") == method and where(m.get("params", {})), since))[
-            "params"
-        ]
+        found = await self.until_message(lambda m: m.get("method") == method and where(m.get("params", {})), since)
+        params: Message = found.get("params", {})
+        return params
 
     async def until_message(self, where: Callable[[Message], bool], since: int) -> Message:
         """The first message after a mark for which `where` holds. Raises TimeoutError."""

@@ -193,7 +193,7 @@ async def running(
     *,
     era: Literal["modern", "legacy"] = "modern",
     credential: bool = True,
-    names: frozenset[str] = frozenset(),
+    own_names: frozenset[str] = frozenset(),
     configs: Mapping[str, ServerConfig] | None = None,
     **more: object,
 ) -> AsyncIterator[Desk]:
@@ -210,7 +210,7 @@ async def running(
     endpoint = Endpoint(
         runtime.front,
         authenticate=credentials.principal if credential else None,
-        names=frozenset({"127.0.0.1", "localhost", "[::1]"}) | names,
+        names=frozenset({"127.0.0.1", "localhost", "[::1]"}) | own_names,
         ready=lambda: (True, "ready"),
     )
     server = HttpServer(endpoint.handle)

@@ -70,7 +70,7 @@ async def listed(desk: Desk, **more: str) -> Answer:
     ],
 )
 async def test_host(tmp_path: Path, host: str, status: int) -> None:
-    async with running(tmp_path, names=frozenset({"gateway.example"})) as desk:
+    async with running(tmp_path, own_names=frozenset({"gateway.example"})) as desk:
         assert (await listed(desk, host=host)).status == status
         # The same for what needs no credential.
         assert (await desk.send(request("GET", "/healthz", host=host))).status == status
@@ -217,7 +217,7 @@ async def test_paths_and_methods(desk: Desk, method: str, path: str, with_creden
         (b'{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":7}}', 400, -32602, 7),
         (b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}', 400, -32600, 7),  # no session
         (b'{"jsonrpc":"2.0","id":7,"result":{}}', 400, -32600, None),  # an answer outside a session
-        (b'{"jsonrpc":"2.0","id":7,"method":"x","params":' + b'{"a":' * 300 + b"1" + b"}" * 301, 400, -32600, None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"x","params":' + b'{"a":' * 300 + b"1" + b"}" * 301, 400, -32600, 7),
     ],
 )  # fmt: skip
 async def test_bodies_that_are_no_request(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,9 +33,9 @@ def test_names_of_the_specification() -> None:
         "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read",
     } == eras.CACHEABLE  # fmt: skip
     assert {"tools/call", "prompts/get", "resources/read"} == eras.MAY_ASK  # basic/patterns/mrtr
-    assert {
+    assert eras.QUESTIONS == {
         "elicitation/create": "elicitation", "sampling/createMessage": "sampling", "roots/list": "roots",
-    } == eras.QUESTIONS  # fmt: skip
+    }  # fmt: skip
     assert revisions.PREFIX == P
 
 
@@ -50,7 +48,14 @@ def taken(meta: str) -> tuple[dict[str, bytes], str | None, bytes | None, bytes 
         return None if raw is None else bytes(raw)
 
     rest = {key: bytes(value) for key, value in found.rest.items()}
-    return rest, found.version, plain(found.client_info), plain(found.capabilities), plain(found.log_level), plain(found.progress_token)
+    return (
+        rest,
+        found.version,
+        plain(found.client_info),
+        plain(found.capabilities),
+        plain(found.log_level),
+        plain(found.progress_token),
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,7 @@ def taken(meta: str) -> tuple[dict[str, bytes], str | None, bytes | None, bytes 
             ),
         ),
         ('{"io.modelcontextprotocol\\/protocolVersion":"2026-07-28"}', ({}, "2026-07-28", None, None, None, None)),
-        ('{"%sprotocolVersion":5}' % P, ({}, None, None, None, None, None)),
+        ('{"io.modelcontextprotocol/protocolVersion":5}', ({}, None, None, None, None, None)),
         ('{"progressToken":0}', ({}, None, None, None, None, b"0")),
         ('{"progressToken":1.0}', ({}, None, None, None, None, b"1.0")),
         ('{"progressToken":null}', ({}, None, None, None, None, None)),
@@ -79,7 +84,16 @@ def test_taking_meta_apart(meta: str, expected: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "meta", ["[]", "5", '"x"', '{"progressToken":[1]}', '{"progressToken":{}}', '{"progressToken":true}', '{"progressToken":"%s"}' % ("x" * 1023)]
+    "meta",
+    [
+        "[]",
+        "5",
+        '"x"',
+        '{"progressToken":[1]}',
+        '{"progressToken":{}}',
+        '{"progressToken":true}',
+        '{"progressToken":"%s"}' % ("x" * 1023),
+    ],
 )
 def test_meta_that_is_refused(meta: str) -> None:
     with pytest.raises(WireError) as caught:
@@ -93,18 +107,14 @@ def test_no_meta() -> None:
     assert set(params) == {"a"}
 
 
-KEYS = st.one_of(st.sampled_from(sorted(OURS) + ["progressToken"]), st.sampled_from(["traceparent", "com.example/x", "a b", "é", P + "x"]))
+KEYS = st.one_of(st.sampled_from(sorted(OURS)), st.sampled_from(["traceparent", "com.example/x", "a b", "é", P + "x"]))
 
 
 @given(objects(values(LINE_SPACE), LINE_SPACE, KEYS))
 def test_what_is_not_ours_passes_both_ways(text: str) -> None:
-    meta = json.loads(text)
-    if not isinstance(meta.get("progressToken", ""), str | int | float) or isinstance(meta.get("progressToken"), bool):
-        meta["progressToken"] = 1
-        text = json.dumps(meta)
     rest, *_ = taken(text)
     members = messages.read_map(text.encode())
-    others = {key: bytes(value) for key, value in members.items() if key not in OURS and key != "progressToken"}
+    others = {key: bytes(value) for key, value in members.items() if key not in OURS}
     assert rest == others
     raws = {key: Raw(value) for key, value in rest.items()}
     up = messages.read_map(modern_meta(raws, INFO, Raw(b'{"roots":{}}'), Raw(b'"debug"'), 7))

@@ -14,7 +14,8 @@ from .texts import pieces
 
 LIMIT = 10
 STREAMS = st.lists(
-    st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b"a", b"{}", b"0123456789", b"0123456789x", b"\x00", b"\xff"]), max_size=20
+    st.sampled_from([b"\n", b"\n", b"\r\n", b"\r", b"a", b"{}", b"0123456789", b"0123456789x", b"\x00", b"\xff"]),
+    max_size=20,
 ).map(b"".join)
 
 

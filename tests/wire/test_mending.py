@@ -12,7 +12,9 @@ from interlock.wire import mending
 
 from .texts import values
 
-UNITS = st.sampled_from(["\\ud83d", "\\uD800", "\\udbff", "\\ude00", "\\uDC00", "\\udfff", "\\\\", "u", "\\n", "\\u0041", "x"])
+UNITS = st.sampled_from(
+    ["\\ud83d", "\\uD800", "\\udbff", "\\ude00", "\\uDC00", "\\udfff", "\\\\", "u", "\\n", "\\u0041", "x"]
+)
 
 
 @given(st.lists(UNITS, max_size=12).map("".join))

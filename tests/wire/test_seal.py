@@ -21,7 +21,9 @@ CONTENT = Sealed("park", "a", "handle", 1000)
 ALPHABET = string.ascii_letters + string.digits + "-_.=+/ \n\0é"
 
 
-def opens(text: str, *, key: bytes = KEY, principal: str = "p", digest: bytes = DIGEST, now: float = 0.0) -> Sealed | None:
+def opens(
+    text: str, *, key: bytes = KEY, principal: str = "p", digest: bytes = DIGEST, now: float = 0.0
+) -> Sealed | None:
     try:
         return unseal(key, text, principal=principal, digest=digest, now=now)
     except BadSeal:
@@ -38,7 +40,12 @@ SEALED = st.builds(
 )
 
 
-@given(SEALED, st.binary(min_size=1, max_size=40), st.text(st.characters(codec="utf-8"), max_size=20), st.binary(max_size=40))
+@given(
+    SEALED,
+    st.binary(min_size=1, max_size=40),
+    st.text(st.characters(codec="utf-8"), max_size=20),
+    st.binary(max_size=40),
+)
 def test_what_was_sealed_opens(content: Sealed, key: bytes, principal: str, digest: bytes) -> None:
     text = seal(key, content, principal=principal, digest=digest)
     assert text.isascii()

@@ -17,6 +17,7 @@ from .texts import LINE_SPACE, objects, values
 
 M, L = Era.MODERN, Era.LEGACY
 INFO = b'{"name":"interlock"}'
+P = b"io.modelcontextprotocol/"
 OURS = b'"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"interlock"}}'
 
 
@@ -38,12 +39,12 @@ def translated(body: bytes, method: str, up: Era, down: Era) -> bytes:
             b'{"_meta":{"a":1},"x":1}',
         ),
         ("tools/call", L, L, b'{"_meta":{"io.modelcontextprotocol\\/serverInfo":{}},"x":1}', b'{"x":1}'),
-        ("tools/call", L, L, b'{"_meta":{"io.modelcontextprotocol/related":1}}', b'{"_meta":{"io.modelcontextprotocol/related":1}}'),
+        ("tools/call", L, L, b'{"_meta":{"%srelated":1}}' % P, b'{"_meta":{"%srelated":1}}' % P),
         # same era, modern: our identity at the end, or in the place of the server's own `_meta`
         ("tools/call", M, M, b'{"resultType":"complete","n":1.0}', b'{"resultType":"complete","n":1.0,' + OURS + b"}"),
         ("tools/call", M, M, b'{"resultType":"x.y/other","n":1} ', b'{"resultType":"x.y/other","n":1,' + OURS + b"}"),
         (
-            "tools/call", M, M, b'{"_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"s"}},"resultType":"complete"}',
+            "tools/call", M, M, b'{"_meta":{"a":1,"%sserverInfo":{"name":"s"}},"resultType":"complete"}' % P,
             b'{"_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"interlock"}},"resultType":"complete"}',
         ),
         ("tools/call", M, M, b'{"_meta":null,"resultType":"complete"}', b"{" + OURS + b',"resultType":"complete"}'),
@@ -62,7 +63,10 @@ def translated(body: bytes, method: str, up: Era, down: Era) -> bytes:
             b'{"resultType":"input_required","requestState":"s",' + OURS + b"}",
         ),
         # legacy server, modern client
-        ("tools/call", L, M, b'{"content":[],"n":1.0}', b'{"resultType":"complete","content":[],"n":1.0,' + OURS + b"}"),
+        (
+            "tools/call", L, M, b'{"content":[],"n":1.0}',
+            b'{"resultType":"complete","content":[],"n":1.0,' + OURS + b"}",
+        ),
         (
             "resources/read", L, M, b'{"contents":[]}',
             b'{"resultType":"complete","contents":[],"ttlMs":0,"cacheScope":"private",' + OURS + b"}",
@@ -72,11 +76,15 @@ def translated(body: bytes, method: str, up: Era, down: Era) -> bytes:
             b'{"resultType":"complete","_meta":{"a":1,"io.modelcontextprotocol/serverInfo":{"name":"interlock"}},"content":[]}',
         ),
         # no legacy result is incomplete, whatever a server calls it
-        ("tools/call", L, M, b'{"resultType":"input_required","x":1}', b'{"resultType":"complete","x":1,' + OURS + b"}"),
+        (
+            "tools/call", L, M, b'{"resultType":"input_required","x":1}',
+            b'{"resultType":"complete","x":1,' + OURS + b"}",
+        ),
         # modern server, legacy client
         ("tools/call", M, L, b'{"resultType":"complete","content":[],"n":1.0}', b'{"content":[],"n":1.0}'),
         (
-            "resources/read", M, L, b'{"contents":[],"ttlMs":5,"cacheScope":"private","resultType":"complete","_meta":{"a":1}}',
+            "resources/read", M, L,
+            b'{"contents":[],"ttlMs":5,"cacheScope":"private","resultType":"complete","_meta":{"a":1}}',
             b'{"contents":[],"_meta":{"a":1}}',
         ),
         ("tools/call", M, L, b'{"ttlMs":5,"cacheScope":"x"}', b'{"ttlMs":5,"cacheScope":"x"}'),
@@ -85,13 +93,19 @@ def translated(body: bytes, method: str, up: Era, down: Era) -> bytes:
             "tools/call", M, L, b'{"content":[],"structuredContent":[1,2.0]}',
             b'{"content":[{"type":"text","text":"[1,2.0]"}]}',
         ),
-        ("tools/call", M, L, b'{"structuredContent":"a\\"b"}', b'{"content":[{"type":"text","text":"\\"a\\\\\\"b\\""}]}'),
+        (
+            "tools/call", M, L, b'{"structuredContent":"a\\"b"}',
+            b'{"content":[{"type":"text","text":"\\"a\\\\\\"b\\""}]}',
+        ),
         ("tools/call", M, L, b'{"content":null,"structuredContent":7}', b'{"content":[{"type":"text","text":"7"}]}'),
         (
             "tools/call", M, L, b'{"content":[{"type":"text","text":"7"}],"structuredContent":7}',
             b'{"content":[{"type":"text","text":"7"}]}',
         ),
-        ("tools/call", M, L, b'{"content":[],"structuredContent":{"a":1}}', b'{"content":[],"structuredContent":{"a":1}}'),
+        (
+            "tools/call", M, L, b'{"content":[],"structuredContent":{"a":1}}',
+            b'{"content":[],"structuredContent":{"a":1}}',
+        ),
         ("prompts/get", M, L, b'{"structuredContent":[1]}', b'{"structuredContent":[1]}'),
     ],
 )  # fmt: skip
@@ -145,9 +159,17 @@ def test_unknown_members_pass_in_order_and_spelling(
         (b'{"code":-32602,"message":"m"}', M, b'{"code":-32602,"message":"m"}'),
         (b'{ "code" : 7, "message":"m", "x":1.0 }', M, b'{ "code" : 7, "message":"m", "x":1.0 }'),
         # codes that the modern era took back (basic/index, Error Codes); all else of the error stays
-        (b'{"code":-32002,"message":"m","data":{"uri":"u"},"x":1.0}', M, b'{"code":-32602,"message":"m","data":{"uri":"u"},"x":1.0}'),
+        (
+            b'{"code":-32002,"message":"m","data":{"uri":"u"},"x":1.0}',
+            M,
+            b'{"code":-32602,"message":"m","data":{"uri":"u"},"x":1.0}',
+        ),
         (b'{"message":"m","code": -32002 }', M, b'{"message":"m","code":-32602}'),
-        (b'{"code":-32042,"message":"m","data":{"elicitations":[]}}', M, b'{"code":-32603,"message":"m","data":{"elicitations":[]}}'),
+        (
+            b'{"code":-32042,"message":"m","data":{"elicitations":[]}}',
+            M,
+            b'{"code":-32603,"message":"m","data":{"elicitations":[]}}',
+        ),
         (b'{"code":-32002,"message":"m"}', L, b'{"code":-32002,"message":"m"}'),
         (b'{"code":-32042,"message":"m"}', L, b'{"code":-32042,"message":"m"}'),
         (b'{"code":1,"message":"code -32002 and -32042"}', M, b'{"code":1,"message":"code -32002 and -32042"}'),

@@ -1,7 +1,8 @@
-"""JSON as peers spell it: the same values with different numbers, escapes, white space and bytes. Hypothesis strategies."""
+"""JSON as peers spell it, for hypothesis: the same values with different numbers, escapes and white space."""
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from hypothesis import strategies as st
@@ -9,9 +10,23 @@ from hypothesis import strategies as st
 SPACE = st.sampled_from(["", "", "", " ", "  ", "\t", "\n", "\r\n"])
 LINE_SPACE = st.sampled_from(["", "", "", " ", "\t"])
 CHARACTERS = st.characters(codec="utf-8")
+NAMES = st.text(CHARACTERS, max_size=6)
 NUMBERS = st.one_of(
     st.sampled_from(
-        ["0", "-0", "1", "1.0", "1.50", "-0.0", "1e5", "1E+5", "1e-7", "1e999", "9007199254740993", "18446744073709551616"]
+        [
+            "0",
+            "-0",
+            "1",
+            "1.0",
+            "1.50",
+            "-0.0",
+            "1e5",
+            "1E+5",
+            "1e-7",
+            "1e999",
+            "9007199254740993",
+            "18446744073709551616",
+        ]
     ),
     st.integers(-(2**80), 2**80).map(str),
     st.floats(allow_nan=False, allow_infinity=False).map(repr).filter(lambda text: "n" not in text),
@@ -27,14 +42,17 @@ def strings(space: st.SearchStrategy[str] = CHARACTERS) -> st.SearchStrategy[str
 
 def arrays(items: st.SearchStrategy[str], space: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.builds(
-        lambda parts, one, two: "[" + one + ("," + two).join(parts) + two + "]", st.lists(items, max_size=4), space, space
+        lambda parts, one, two: "[" + one + ("," + two).join(parts) + two + "]",
+        st.lists(items, max_size=4),
+        space,
+        space,
     )
 
 
 def objects(
     values: st.SearchStrategy[str],
     space: st.SearchStrategy[str],
-    names: st.SearchStrategy[str] = st.text(CHARACTERS, max_size=6),
+    names: st.SearchStrategy[str] = NAMES,
 ) -> st.SearchStrategy[str]:
     """Objects whose names are unique."""
 
@@ -63,6 +81,6 @@ def pieces(data: bytes) -> st.SearchStrategy[list[bytes]]:
 
     def cut(places: list[int]) -> list[bytes]:
         bounds = [0, *sorted(places), len(data)]
-        return [data[start:end] for start, end in zip(bounds, bounds[1:], strict=False)]
+        return [data[start:end] for start, end in itertools.pairwise(bounds)]
 
     return st.lists(st.integers(0, len(data)), max_size=12).map(cut)

@@ -17,7 +17,11 @@ _EPOCH_MS = 1_735_689_600_000
 
 
 def _base32(value: int, length: int) -> str:
-    return "".join(_ALPHABET[(value >> 5 * place) & 31] for place in reversed(range(length)))
+    text = ""
+    while len(text) < length:
+        text = _PAIRS[value & 1023] + text
+        value >>= 10
+    return text[-length:]
 
 
 class _Mint:

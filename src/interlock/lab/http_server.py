@@ -11,6 +11,7 @@ import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 from interlock.lab.jsonrpc import encode
@@ -70,8 +71,7 @@ class Connection(asyncio.Protocol):
         self.closed = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by inheritance
         self._task = asyncio.ensure_future(self._run())
 
     def data_received(self, data: bytes) -> None:

@@ -12,13 +12,12 @@ from interlock.model.principal import Principal
 from interlock.upstream.contract import Caller, Reply
 from interlock.wire import messages
 from interlock.wire.eras import LATEST_LEGACY, SUBSCRIPTION_KEY, Era
+from interlock.wire.levels import at_least
 from interlock.wire.messages import Id, Raw, RawMap
 
 if TYPE_CHECKING:
     from interlock.relay.exchange import Exchange
 
-LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
-"""RFC 5424 severities, least first."""
 
 
 @dataclass(slots=True)
@@ -48,13 +47,14 @@ class Client:
         self.approve: Callable[[str, Decision, Raw | None], Awaitable[bool]] | None = None
         """Asks the person directly, where Interlock itself is at the terminal (`interlock call`)."""
         self.open: dict[Id, Exchange] = {}
-        self.listens: dict[Id, Listen] = {}
+        self.listens: dict[int, Listen] = {}
         self.subscriptions: set[str] = set()
         self.questions: dict[int, asyncio.Future[Reply]] = {}
         self.listed: set[str] = set()
         """The kinds of list that it was given, so that a change of them is news."""
         self._next_question = 0
         self._caller: Caller | None = None
+        self._modern_caller: Caller | None = None
         self.last_seen = 0.0
         self.root: str | None = None
         """The project that a `connect` process serves, where it said so."""
@@ -67,6 +67,13 @@ class Client:
             self._caller = Caller(self.id, self.principal.id, self.capabilities, era=Era.LEGACY)
         return self._caller
 
+    def modern_caller(self, capabilities: Raw, log_level: Raw | None) -> Caller:
+        """The caller of one modern request. Clients say the same of themselves each time, so there is mostly one."""
+        known = self._modern_caller
+        if known is None or known.capabilities is not capabilities or known.log_level is not log_level:
+            known = self._modern_caller = Caller(self.id, self.principal.id, capabilities, log_level)
+        return known
+
     def remember_caller(self, caller: Caller) -> None:
         """The caller that requests of this client are made for from now on (its log level changed)."""
         self._caller = caller
@@ -77,9 +84,7 @@ class Client:
         self._caller = None
 
     def wants_log(self, level: str | None) -> bool:
-        if self.log_level is None or level not in LEVELS:
-            return True
-        return LEVELS.index(level) >= LEVELS.index(self.log_level)
+        return at_least(level, self.log_level)
 
     # -- out of band
     def tell(self, method: str, params: RawMap | None) -> None:
@@ -137,7 +142,7 @@ class Client:
             exchange.cancel()
 
     def close(self) -> None:
-        for exchange in list(self.open.values()):
+        for exchange in [*self.open.values(), *(listen.exchange for listen in self.listens.values())]:
             exchange.cancel()
         for future in self.questions.values():
             future.cancel()

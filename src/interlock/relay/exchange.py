@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from interlock.relay.client import Client
 from interlock.upstream.contract import Caller
 from interlock.wire import messages
 from interlock.wire.eras import Era, RequestMeta
+from interlock.wire.levels import at_least
 from interlock.wire.messages import Id, RawMap
 
 
@@ -33,6 +35,7 @@ class Exchange:
 
     __slots__ = (
         "abandoned",
+        "abort",
         "caller",
         "channel",
         "client",
@@ -75,12 +78,19 @@ class Exchange:
         self.size = size
         self.token = meta.progress_token
         self.task: asyncio.Task[None] | None = None
+        self.abort: Callable[[], None] | None = None
+        """Ends the request where no task serves it (see `Pipeline.start`)."""
         self.started = False
         self.abandoned = False
         self.done = False
 
     def cancel(self) -> None:
-        if self.task is None or self.done:
+        if self.done:
+            return
+        if self.abort is not None:
+            self.abort()
+            return
+        if self.task is None:
             return
         if self.started:
             self.task.cancel()
@@ -97,9 +107,13 @@ class Exchange:
                 return
             params = {"progressToken": self.token, **params}
         elif method == "notifications/message":
+            level = messages.try_str(params.get("level"))
             if self.era is Era.MODERN:
-                if self.meta.log_level is None:
-                    return  # no log messages for a request that asked for none (2026-07-28, utilities/logging)
-            elif not self.client.wants_log(messages.try_str(params.get("level"))):
+                # Only at or above the level that the request asked for; none where it named none (utilities/logging).
+                if self.meta.log_level is None or not at_least(level, messages.try_str(self.meta.log_level)):
+                    return
+            elif not self.client.wants_log(level):
                 return
+        elif method == "notifications/elicitation/complete" and self.era is Era.MODERN:
+            return  # the modern era has neither it nor the id that it names (2026-07-28, changelog, Minor 11)
         self.channel.notify(messages.notification(method, messages.write_map(params)))

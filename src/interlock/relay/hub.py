@@ -14,6 +14,7 @@ from interlock.upstream.contract import Caller, ListKind, Reply
 from interlock.upstream.server import Server
 from interlock.wire import codes, messages
 from interlock.wire.eras import Era
+from interlock.wire.levels import LEVELS
 from interlock.wire.messages import Raw, RawMap
 
 RESTORE_SECONDS = 30.0
@@ -60,6 +61,13 @@ class Hub:
             return refusal(codes.METHOD_NOT_FOUND, "No call of a client is open that this question could belong to")
         shown = with_server_name(server, method, params) if self.name_servers else params
         return await ask(client, None, method, shown)
+
+    def log_level(self, caller: Caller | None) -> str | None:
+        if caller is not None:
+            client = self.registry.clients.get(caller.client)
+            return client.log_level if client is not None else None
+        set_levels = [client.log_level for client in self.registry.clients.values() if client.log_level in LEVELS]
+        return min(set_levels, key=lambda level: LEVELS.index(level or ""), default=None)
 
     def session_started(self, server: str, binding: str) -> None:
         self.listening.refresh(server, binding)

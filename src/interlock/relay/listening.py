@@ -46,21 +46,20 @@ class Listening:
         before = self._open.pop(place, None)
         if wanted:
             # The new one is opened before the old one ends, so that nothing is missed in between.
-            call = session.listen(messages.encode(wanted))
-            if call is not None:
+            call = session.listen(
+                messages.encode(wanted), lambda outcome: self._ended(place, session, outcome)
+            )
+            if call is not None and not call.settled:
                 self._open[place] = call
-                call.future.add_done_callback(lambda done: self._ended(place, session, call, done))
         if before is not None:
             session.unlisten(before)
 
-    def _ended(self, place: tuple[str, str], session: Session, call: Call, done: asyncio.Future[Reply]) -> None:
-        if self._open.get(place) is not call:
+    def _ended(self, place: tuple[str, str], session: Session, outcome: Reply | BaseException) -> None:
+        """The listen is over, and not because we ended it."""
+        self._open.pop(place, None)
+        if session.closed:
             return
-        del self._open[place]
-        if done.cancelled() or session.closed:
-            return
-        reply = done.result() if done.exception() is None else None
-        if reply is not None and reply.is_error and translate.error_code(reply.body) == codes.METHOD_NOT_FOUND:
+        if isinstance(outcome, Reply) and outcome.is_error and translate.error_code(outcome.body) == codes.METHOD_NOT_FOUND:
             return  # it has no subscriptions: asking again would not change that
         asyncio.get_running_loop().call_later(RETRY_SECONDS, self.refresh, *place)
 

@@ -30,12 +30,13 @@ class Subscriptions:
             return True
         return False
 
-    def drop_holder(self, prefix: str) -> list[tuple[str, str, str]]:
-        """Remove every holder whose id begins with `prefix`; returns what no longer has any."""
+    def drop_holder(self, holder: str) -> list[tuple[str, str, str]]:
+        """Remove a holder and those that belong to it (`HOLDER\\0...`); returns what no longer has any."""
+        inside = f"{holder}\0"
         gone: list[tuple[str, str, str]] = []
         for (server, binding), uris in self._holders.items():
             for uri in list(uris):
-                uris[uri] = {holder for holder in uris[uri] if not holder.startswith(prefix)}
+                uris[uri] = {each for each in uris[uri] if each != holder and not each.startswith(inside)}
                 if not uris[uri]:
                     del uris[uri]
                     gone.append((server, binding, uri))

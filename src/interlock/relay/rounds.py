@@ -9,6 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
+from interlock.model.fault import Fault
+from interlock.model.stage import Stage
+from interlock.model.verdict import Verdict
 from interlock.relay.exchange import Exchange
 from interlock.relay.questions import ask, with_server_name
 from interlock.upstream.contract import Reply
@@ -22,6 +25,13 @@ STATE_SECONDS: Final = 3600
 MAX_ROUNDS: Final = 16
 """How often one request of a legacy client may be sent back to a modern server with answers."""
 APPROVAL_KEY: Final = "interlock_approval"
+
+
+class Answered(Exception):
+    """A round that ends before the server has answered: `body` is the result that asks the client for input."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
 
 
 @dataclass(slots=True)
@@ -38,6 +48,8 @@ class Rounds:
     def __init__(self, key: bytes, server_info: bytes) -> None:
         self._key = key
         self._server_info = server_info
+        self._spent: dict[str, int] = {}
+        """Approvals that were used, and when they would have expired."""
 
     def take(self, exchange: Exchange, server: str, name: str) -> Retry:
         """Take `requestState` and `inputResponses` from the request. Raises WireError (-32602).
@@ -87,6 +99,15 @@ class Rounds:
         expires = int(time.time()) + STATE_SECONDS
         return Sealed(purpose, server, data, expires, had_state)  # type: ignore[arg-type]
 
+    def spend(self, sealed: Sealed) -> None:
+        """A person said yes to one call, so their yes is good for one. Raises WireError where it was used before."""
+        now = time.time()
+        if len(self._spent) >= 1024:
+            self._spent = {handle: expires for handle, expires in self._spent.items() if expires > now}
+        if sealed.data in self._spent:
+            raise WireError(codes.INVALID_PARAMS, "this approval was used already: start again without requestState")
+        self._spent[sealed.data] = sealed.expires
+
     def required(self, requests: RawMap, state: Raw | None) -> bytes:
         """An `input_required` result of ours."""
         body: RawMap = {"resultType": Raw(b'"input_required"')}
@@ -130,10 +151,12 @@ def request_of(method: str, params: Raw | None) -> Raw:
     return Raw(messages.write_map(members))
 
 
-async def answer_for_legacy(exchange: Exchange, server: str, members: RawMap, *, name_server: bool) -> RawMap:
+async def answer_for_legacy(
+    exchange: Exchange, server: str, tool: str, members: RawMap, *, name_server: bool
+) -> RawMap:
     """Put a modern server's questions to a legacy client, all at once, and return the parameters that the retry adds.
 
-    Raises WireError where the client refuses a question with an error: the server cannot go on without an answer.
+    Raises Fault where the client refuses a question with an error: the server cannot go on without an answer.
     """
     requests = messages.try_map(members.get("inputRequests")) or {}
 
@@ -155,7 +178,12 @@ async def answer_for_legacy(exchange: Exchange, server: str, members: RawMap, *,
         if reply.is_error:
             error = messages.try_map(reply.body) or {}
             text = messages.try_str(error.get("message")) or "no reason given"
-            raise WireError(codes.INVALID_REQUEST, f"the client did not answer the server's question: {text}")
+            raise Fault(
+                "question-refused",
+                f"{server}: the client did not answer the server's question ({text}), so the call was given up. It may "
+                "have taken effect in part: read the target again before a retry.",
+                stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN, server=server, tool=tool,
+            )  # fmt: skip
         responses[key] = Raw(reply.body)
     added: RawMap = {}
     if responses:

@@ -39,7 +39,7 @@ class Endpoint:
         self.sessions = Sessions(front.client_gone)
         self._last_host: bytes | None = None
         """The `Host` that was last found to be ours: nearly all requests repeat it."""
-        self._modern: dict[Principal, Client] = {}
+        self._modern: dict[str, Client] = {}
         self._loop = asyncio.get_running_loop()
 
     def handle(self, request: Request, respond: Responder) -> None:
@@ -151,7 +151,8 @@ class Endpoint:
                 channel = ModernHttpChannel(respond, _accepts_stream(headers))
                 client = self._modern_client(principal)
                 exchange = self._front.request(client, message, params, meta, Era.MODERN, channel, headers, size)
-                respond.on_gone = exchange.cancel
+                if not exchange.done:
+                    respond.on_gone = exchange.cancel
                 return
             session = self._session_for(message, principal, headers, version, respond)
             if session is None:
@@ -182,9 +183,9 @@ class Endpoint:
             raise
 
     def _modern_client(self, principal: Principal) -> Client:
-        client = self._modern.get(principal)
+        client = self._modern.get(principal.id)
         if client is None:
-            client = self._modern[principal] = Client(principal.id, principal, Era.MODERN)
+            client = self._modern[principal.id] = Client(principal.id, principal, Era.MODERN)
             self._registry.clients[client.id] = client
         return client
 

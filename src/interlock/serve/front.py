@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
@@ -57,7 +58,10 @@ class Front:
         self.draining = asyncio.Event()
         self._ending = False
         """True once requests that are still open are given up, at the end of draining."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._open: set[Exchange] = set()
+        self._empty = asyncio.Event()
+        """Set when the last open exchange is over while draining."""
+        pipeline.restart = self._serve_anew
         self._loop = asyncio.get_running_loop()
         self._work: dict[str, Work] = {
             "tools/call": pipeline.call,
@@ -152,9 +156,25 @@ class Front:
         if era is Era.LEGACY or headers is None:
             client.open[id] = exchange
         client.last_seen = self._loop.time()
-        task = exchange.task = self._loop.create_task(self._serve(exchange, work or self.pipeline.pass_on))
-        self._tasks.add(task)
+        self._open.add(exchange)
+        if self.draining.is_set() or not self.pipeline.start(exchange, self._answered):
+            exchange.task = self._loop.create_task(self._serve(exchange, work or self.pipeline.pass_on))
         return exchange
+
+    def _answered(self, exchange: Exchange, body: bytes, is_error: bool) -> None:
+        """A call that went the short way is over; an empty body: it was cancelled."""
+        self._over(exchange)
+        if is_error:
+            exchange.channel.answer(messages.error(exchange.id, body), http_status(body, exchange.era))
+        elif body:
+            exchange.channel.answer(messages.result(exchange.id, body))
+        elif not self._ending:
+            exchange.channel.dropped()
+        else:
+            self._cut_off(exchange)
+
+    def _serve_anew(self, exchange: Exchange) -> None:
+        exchange.task = self._loop.create_task(self._serve(exchange, self.pipeline.call))
 
     def _modern_caller(
         self,
@@ -186,7 +206,7 @@ class Front:
             )
         if meta.log_level is not None and messages.try_str(meta.log_level) not in LEVELS:
             raise WireError(codes.INVALID_PARAMS, "io.modelcontextprotocol/logLevel is not a log level", id)
-        return Caller(client.id, client.principal.id, meta.capabilities, meta.log_level)
+        return client.modern_caller(meta.capabilities, meta.log_level)
 
     # -- serving -------------------------------------------------------------------------------------------------------
 
@@ -219,13 +239,7 @@ class Front:
             if not self._ending:
                 exchange.channel.dropped()
                 return
-            late = Fault(
-                "draining",
-                "Interlock was shut down before the answer came. The call may have taken effect: read the target again before "
-                "a retry.",
-                stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN,
-            )  # fmt: skip
-            exchange.channel.answer(messages.error(id, answers.error_body(late, self.pipeline.build)))
+            self._cut_off(exchange)
             return
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
@@ -239,10 +253,20 @@ class Front:
         self._over(exchange)
         exchange.channel.answer(message, status)
 
+    def _cut_off(self, exchange: Exchange) -> None:
+        late = Fault(
+            "draining",
+            "Interlock was shut down before the answer came. The call may have taken effect: read the target again before "
+            "a retry.",
+            stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN,
+        )  # fmt: skip
+        exchange.channel.answer(messages.error(exchange.id, answers.error_body(late, self.pipeline.build)))
+
     def _over(self, exchange: Exchange) -> None:
         exchange.done = True
-        if exchange.task is not None:
-            self._tasks.discard(exchange.task)
+        self._open.discard(exchange)
+        if not self._open and self.draining.is_set():
+            self._empty.set()
         if exchange.client.open.get(exchange.id) is exchange:
             del exchange.client.open[exchange.id]
 
@@ -278,7 +302,7 @@ class Front:
         return b"{}", False
 
     async def _listen(self, exchange: Exchange) -> tuple[bytes, bool]:
-        return await self.pipeline.listen(exchange, self.draining), False
+        return await self.pipeline.watching.listen(exchange, self.draining), False
 
     async def _initialize(self, exchange: Exchange) -> tuple[bytes, bool]:
         params = exchange.params
@@ -316,14 +340,16 @@ class Front:
     async def drain(self, grace: float) -> None:
         """Take no more calls; give those under way `grace` seconds."""
         self.draining.set()
-        if self._tasks:
-            await asyncio.wait(list(self._tasks), timeout=grace)
+        await self._emptied(grace)
         self._ending = True
-        left = list(self._tasks)
-        for task in left:
-            task.cancel()
-        if left:
-            await asyncio.wait(left, timeout=1.0)
+        for exchange in list(self._open):
+            exchange.cancel()
+        await self._emptied(1.0)
+
+    async def _emptied(self, seconds: float) -> None:
+        if self._open:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), seconds)
 
 
 def _legacy_caller(client: Client) -> Caller:

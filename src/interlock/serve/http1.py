@@ -135,14 +135,16 @@ class Responder:
 
     def _finish(self) -> None:
         self.done = True
+        self.on_gone = None  # it points back at us, and nothing but the garbage collector would free the two
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.responded(self, self._keep_alive)
 
     def lost(self) -> None:
         self._connection = None
-        if not self.done and self.on_gone is not None:
-            self.on_gone()
+        gone, self.on_gone = self.on_gone, None
+        if not self.done and gone is not None:
+            gone()
 
 
 class Connection(asyncio.Protocol):

@@ -108,8 +108,12 @@ class HttpCarrier:
             self.pool.send(_Told(self), self._delete_head + self._session_headers() + b"content-length: 0\r\n\r\n")
 
 
+_PLAIN_TYPES = frozenset({b"application/json", b"text/event-stream"})
+
+
 def _media_type(headers: dict[bytes, bytes]) -> bytes:
-    return headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    given = headers.get(b"content-type", b"")
+    return given if given in _PLAIN_TYPES else given.partition(b";")[0].strip().lower()
 
 
 class _Post:
@@ -170,13 +174,14 @@ class _Post:
             self._resumes = 0
             if event.event == "message" and event.data:
                 self._carrier.session.received(event.data, self.call)
-        if self.call.future.done():
+        if self.call.settled:
             # The answer ends the stream. A peer that keeps it open costs us a connection, so drop it.
             return
 
     def on_end(self) -> None:
+        self.ticket = None  # it holds this handler: nothing but the garbage collector would free the two
         call = self.call
-        if call.future.done():
+        if call.settled:
             return
         session = self._carrier.session
         if self._sse is not None:
@@ -210,13 +215,13 @@ class _Post:
             id = messages.try_json(members.get("id")) if members is not None else None
             if id is not None and id != self.call.id:
                 return False
-            self.call.context = self._status
             self.call.succeed(Reply(bytes(error), True, session.era))
             return True
-        return session.received(body, self.call) and self.call.future.done()
+        return session.received(body, self.call) and self.call.settled
 
     def on_lost(self, error: BaseException | None, sent: bool) -> None:
-        if self.call.future.done():
+        self.ticket = None
+        if self.call.settled:
             return
         carrier = self._carrier
         if not sent and self._sse is None:
@@ -245,7 +250,7 @@ class _Post:
     def _resume(self) -> None:
         assert self._sse is not None
         self._body = []
-        if not self.call.future.done():
+        if not self.call.settled:
             self.ticket = self._carrier.get(self, self._sse.last_id)
 
 

@@ -81,11 +81,6 @@ class Server:
         self._closing = False
         self._stopping: set[asyncio.Task[None]] = set()
 
-    @property
-    def has_session(self) -> bool:
-        """True where some session is open: cheaper than `state`."""
-        return bool(self.sessions)
-
     # -- state -------------------------------------------------------------------------------------------------------
 
     @property
@@ -120,6 +115,14 @@ class Server:
         return f"{caller.client}#{hashlib.sha256(capabilities).hexdigest()[:12]}"
 
     # -- sessions ----------------------------------------------------------------------------------------------------
+
+    def open_session(self, caller: Caller) -> Session | None:
+        """The caller's session where it is open already, else None."""
+        ready = self._ready_shared
+        if ready is not None and caller.era is Era.MODERN:
+            return None if ready.closed else ready
+        session = self.sessions.get(self.binding_for(caller)) if self.sessions else None
+        return None if session is None or session.closed else session
 
     async def session(self, caller: Caller) -> Session:
         """A ready session for this caller; started where there is none. Raises Fault."""
@@ -271,6 +274,7 @@ class Server:
                     raise _NotSpoken(None)
                 return
             await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
+            await self._restore_log_level(session, caller)
         except Fault as fault:
             if fault.slug == "handshake-failed":
                 raise _NotSpoken(fault) from None
@@ -391,7 +395,9 @@ class Server:
         try:
             await carrier.connect(seconds)
             session.carrier = carrier
+            carrier.negotiated = True
             await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
+            await self._restore_log_level(session, caller)
         except BaseException:
             await carrier.close()
             raise

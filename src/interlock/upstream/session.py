@@ -7,7 +7,7 @@ can name, answer or cancel another's request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Protocol
 
 from interlock.model.fault import Fault
@@ -25,34 +25,52 @@ LIST_KINDS: dict[str, ListKind] = {
 }
 
 
+Done = Callable[["Reply | BaseException"], None]
+"""Told of a call's outcome, once."""
 SWEEP_SECONDS = 0.1
 """How coarse deadlines are."""
 
 
-class Call:
-    """One request that is open at the server. `context` is the carrier's own."""
+def _ignore(outcome: Reply | BaseException) -> None:
+    return
 
-    __slots__ = ("context", "expires", "future", "id", "method", "outgoing", "seconds")
+
+class Call:
+    """One request that is open at the server. `context` is the carrier's own.
+
+    It is settled once, by an answer or by a failure; whatever comes later is ignored.
+    """
+
+    __slots__ = ("_done", "_pending", "context", "expires", "id", "method", "outgoing", "seconds", "settled")
 
     def __init__(
-        self, id: int, method: str, outgoing: Outgoing | None, future: asyncio.Future[Reply], seconds: float = 0.0
+        self, id: int, method: str, outgoing: Outgoing | None, seconds: float, pending: dict[int, Call], done: Done
     ) -> None:
         self.id = id
         self.method = method
         self.outgoing = outgoing
-        self.future = future
         self.seconds = seconds
         self.expires = 0.0
         """On the loop's clock; 0 where it never expires."""
         self.context: object = None
+        self.settled = False
+        self._pending = pending
+        self._done = done
+
+    def settle(self, outcome: Reply | BaseException) -> None:
+        if not self.settled:
+            self.settled = True
+            self._pending.pop(self.id, None)
+            # The carrier's part points back at the call: without this only the garbage collector could free the two.
+            self.context = None
+            done, self._done = self._done, _ignore
+            done(outcome)
 
     def succeed(self, reply: Reply) -> None:
-        if not self.future.done():
-            self.future.set_result(reply)
+        self.settle(reply)
 
     def fail(self, fault: BaseException) -> None:
-        if not self.future.done():
-            self.future.set_exception(fault)
+        self.settle(fault)
 
 
 class SessionLost(Exception):
@@ -86,6 +104,8 @@ class Session:
         self.capabilities: RawMap = {}
         self.server_info: Raw | None = None
         self.instructions: str | None = None
+        self.log_level: str | None = None
+        """What a legacy server was last told to log from."""
         self.closed = False
         self.pending: dict[int, Call] = {}
         self.junk = 0
@@ -103,23 +123,22 @@ class Session:
 
     async def request(self, out: Outgoing) -> Reply:
         """Send one request and wait for its answer. Raises Fault, SessionLost or, where our caller gave up, CancelledError."""
-        carrier = self.carrier
-        if self.closed or carrier is None:
-            raise evidence.not_sent(self.server, "the connection ended")
-        self._next_id = id = self._next_id + 1
-        token = id if out.wants_progress else None
+        future: asyncio.Future[Reply] = self._loop.create_future()
+        return await self._wait(self.start(out, lambda outcome: _put(future, outcome)), future)
+
+    def start(self, out: Outgoing, done: Done) -> Call:
+        """Send one request; `done` gets its answer, or the Fault or SessionLost that it ended in. Raises Fault."""
+        id = self._next_id + 1
         params = out.params
         if self.era is Era.MODERN:
-            params["_meta"] = self._meta(out, token)
+            params["_meta"] = self._meta(out, id if out.wants_progress else None)
         else:
-            meta = legacy_meta(out.meta, token)
+            meta = legacy_meta(out.meta, id if out.wants_progress else None)
             if meta is not None:
                 params["_meta"] = meta
-        method = out.method
         body: bytes | None = messages.encode(params) if params or self.era is Era.MODERN else None
         mirrored = param_headers(out.header_params, params.get("arguments")) if out.header_params else []
-        call = Call(id, method, out, self._loop.create_future(), out.seconds)
-        return await self._run(call, messages.request(id, method, body), out.name, mirrored)
+        return self._send(out.method, out, out.seconds, body, out.name, mirrored, done)
 
     def _meta(self, out: Outgoing, token: int | None) -> Raw:
         """`_meta` for a modern request; made once for as long as callers say the same of themselves."""
@@ -134,65 +153,81 @@ class Session:
 
     async def raw_request(self, method: str, params: bytes | None, seconds: float, name: str | None = None) -> Reply:
         """A request of our own (handshake, ping, subscribe), already in its final shape."""
-        self._next_id = id = self._next_id + 1
-        call = Call(id, method, None, self._loop.create_future(), seconds)
-        return await self._run(call, messages.request(id, method, params), name, [])
+        future: asyncio.Future[Reply] = self._loop.create_future()
+        call = self._send(method, None, seconds, params, name, [], lambda outcome: _put(future, outcome))
+        return await self._wait(call, future)
 
-    async def _run(self, call: Call, message: bytes, name: str | None, mirrored: list[tuple[str, str]]) -> Reply:
+    def _send(
+        self,
+        method: str,
+        out: Outgoing | None,
+        seconds: float,
+        params: bytes | None,
+        name: str | None,
+        mirrored: list[tuple[str, str]],
+        done: Done,
+    ) -> Call:
         carrier = self.carrier
         if self.closed or carrier is None:
             raise evidence.not_sent(self.server, "the connection ended")
-        self.pending[call.id] = call
+        self._next_id = id = self._next_id + 1
+        call = Call(id, method, out, seconds, self.pending, done)
+        self.pending[id] = call
         self.last_used = now = self._loop.time()
-        call.expires = now + call.seconds
-        if self._sweeper is None:
-            self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        if seconds:
+            call.expires = now + seconds
+            if self._sweeper is None:
+                self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        carrier.send(call, messages.request(id, method, params), name, mirrored)
+        return call
+
+    async def _wait(self, call: Call, future: asyncio.Future[Reply]) -> Reply:
         try:
-            carrier.send(call, message, name, mirrored)
-            return await call.future
+            return await future
         except asyncio.CancelledError:
-            carrier.cancel(call)
+            self.cancel(call)
             raise
-        finally:
+
+    def cancel(self, call: Call) -> None:
+        """Our caller gave up: tell the server, and ignore what may still come."""
+        if not call.settled:
+            call.settled = True
             self.pending.pop(call.id, None)
+            if self.carrier is not None:
+                self.carrier.cancel(call)
+            call.context = None
 
     def _sweep(self) -> None:
         """Fail what is past its deadline. One coarse timer for all calls costs the hot path nothing."""
         self._sweeper = None
         now = self._loop.time()
         for call in [each for each in self.pending.values() if each.expires and each.expires <= now]:
-            if not call.future.done():
-                if self.carrier is not None:
-                    self.carrier.cancel(call)
-                call.fail(evidence.timed_out(self.server, call.method, call.seconds))
+            if self.carrier is not None:
+                self.carrier.cancel(call)
+            call.fail(evidence.timed_out(self.server, call.method, call.seconds))
         if self.pending and not self.closed:
             self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
 
-    def listen(self, filters: bytes) -> Call | None:
-        """Open a modern `subscriptions/listen`. It stays open until the session ends or `unlisten`."""
-        carrier = self.carrier
-        if self.closed or carrier is None:
-            return None
-        self._next_id = id = self._next_id + 1
-        call = Call(id, "subscriptions/listen", None, self._loop.create_future())
-        call.future.add_done_callback(lambda done: self._listen_over(id, done))
-        self.listens[id] = self.pending[id] = call
+    def listen(self, filters: bytes, ended: Done) -> Call | None:
+        """Open a modern `subscriptions/listen`. It stays open until the session ends or `unlisten`; `ended` says how."""
         meta = modern_meta({}, self.client_info, None, None, None, self.version)
         params = b'{"notifications":' + filters + b',"_meta":' + bytes(meta) + b"}"
-        carrier.send(call, messages.request(id, "subscriptions/listen", params), None, [])
+
+        def over(outcome: Reply | BaseException) -> None:
+            self.listens.pop(call.id, None)
+            ended(outcome)
+
+        try:
+            call = self._send("subscriptions/listen", None, 0.0, params, None, [], over)
+        except Fault:
+            return None
+        if not call.settled:
+            self.listens[call.id] = call
         return call
 
     def unlisten(self, call: Call) -> None:
-        if self.listens.pop(call.id, None) is not None and self.carrier is not None:
-            self.pending.pop(call.id, None)
-            self.carrier.cancel(call)
-            call.future.cancel()
-
-    def _listen_over(self, id: int, done: asyncio.Future[Reply]) -> None:
-        self.listens.pop(id, None)
-        self.pending.pop(id, None)
-        if not done.cancelled():
-            done.exception()
+        if self.listens.pop(call.id, None) is not None:
+            self.cancel(call)
 
     def notify(self, method: str, params: bytes | None) -> None:
         if self.carrier is not None and not self.closed:
@@ -348,3 +383,12 @@ class Session:
         self.lost("Interlock closed the connection")
         if self.carrier is not None:
             await self.carrier.close()
+
+
+def _put(future: asyncio.Future[Reply], outcome: Reply | BaseException) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, BaseException):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

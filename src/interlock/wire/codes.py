@@ -52,6 +52,7 @@ CATALOG: Final[dict[str, tuple[int, str]]] = {
     "too-many-parked": (41303, "too many calls wait for an answer from a person"),
     "park-expired": (41304, "the question was not answered in time"),
     "too-many-rounds": (41305, "the server kept asking for input"),
+    "question-refused": (41306, "the client did not answer the server's question"),
     "draining": (41401, "Interlock is shutting down"),
     "internal": (41500, "a fault in Interlock itself"),
 }

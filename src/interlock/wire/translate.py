@@ -33,7 +33,10 @@ _PRIVATE: Final = Raw(b'"private"')
 
 def result_type(members: RawMap) -> str:
     """`complete` where the member is absent (2026-07-28, basic/index, ResultType)."""
-    return try_str(members.get("resultType")) or "complete"
+    raw_type = members.get("resultType")
+    if raw_type is None or bytes(raw_type) == b'"complete"':
+        return "complete"
+    return try_str(raw_type) or "complete"
 
 
 def result_for(members: RawMap, body: bytes, *, method: str, up: Era, down: Era, server_info: bytes) -> bytes:
