@@ -175,14 +175,14 @@ def messages_of(response: http.client.HTTPResponse) -> Iterator[bytes]:
 class StdioClient:
     """A client of `interlock connect`, which serves by itself: what a host sees."""
 
-    def __init__(self, folder: Path, era: Era) -> None:
+    def __init__(self, folder: Path, era: Era, env: Mapping[str, str] | None = None) -> None:
         self.era = era
         home = folder / "home"
         manifest = folder / "interlock.yaml"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "interlock", "connect", "--alone", "--manifest", str(manifest)]
             + ["--trusted-hash", trusted_hash(manifest, home), "--home", str(home)],
-            env=environment(home), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
+            env={**environment(home), **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
         )  # fmt: skip
         self.hello = b""
         if era == "legacy":

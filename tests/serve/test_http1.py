@@ -406,6 +406,7 @@ async def _asked(echo: Echo, stack: contextlib.AsyncExitStack) -> Wire:
     client = await stack.enter_async_context(wire(echo.port))
     client.send(request("GET", "/a"))
     assert (await client.answer()).status == 200
+    await asyncio.sleep(0.01)  # the loop counts milliseconds, and the order matters
     return client
 
 

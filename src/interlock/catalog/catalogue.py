@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from interlock.catalog.listing import list_server
@@ -163,7 +164,8 @@ class Catalogue:
             found = {kind for kind in KINDS if _differs(before, snapshot, kind)}
             shared = all(listing.public for listing in snapshot.listings.values() if listing.entries)
             self._remember(server.key, "" if shared else caller.principal, keep(snapshot, pages))
-            self._remembered[(server.key, caller.principal)] = None
+            # For this principal's other clients, whose own sessions of the server are still to come.
+            self._remembered[(server.key, caller.principal)] = replace(snapshot, at=0.0, remembered=True)
         if (told or found) and not self._closed:
             self._changed(server.key, binding, frozenset(told), frozenset(found))
 

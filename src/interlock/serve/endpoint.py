@@ -218,8 +218,8 @@ class Endpoint:
     def end_revoked(self, valid: Callable[[Principal], bool]) -> None:
         """End what callers still have open whose credential no longer holds: sessions, streams and calls."""
         self.sessions.close_revoked(valid)
-        for principal in [each for each in self._modern if not valid(each)]:
-            self._front.client_gone(self._modern.pop(principal))
+        for id in [each for each, client in self._modern.items() if not valid(client.principal)]:
+            self._front.client_gone(self._modern.pop(id))
 
     def _aside(self, message: Message, respond: Responder, principal: Principal, headers: dict[bytes, bytes]) -> None:
         """A notification or a response: 202, and nothing more to say."""

@@ -18,10 +18,9 @@ from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
 from interlock.pipeline import Pipeline
-from interlock.relay.client import LEVELS, Client
+from interlock.relay.client import Client
 from interlock.relay.exchange import Channel, Exchange
 from interlock.upstream.contract import Caller
-from interlock.upstream.session import SessionLost
 from interlock.wire import codes, hello, messages, translate
 from interlock.wire.eras import (
     MODERN_VERSIONS,
@@ -32,6 +31,7 @@ from interlock.wire.eras import (
     take_meta,
 )
 from interlock.wire.headers import NAME_SOURCE, check_standard
+from interlock.wire.levels import LEVELS
 from interlock.wire.messages import EMPTY_OBJECT, Id, Message, Raw, RawMap, WireError
 from interlock.wire.messages import Kind as MessageKind
 
@@ -282,15 +282,7 @@ class Front:
             raise WireError(codes.INVALID_PARAMS, f"params.level must be one of {', '.join(LEVELS)}", exchange.id)
         client = exchange.client
         client.log_level = level
-        raw = messages.encode({"level": level})
-        for server in self.pipeline.servers.values():
-            for session in list(server.sessions.values()):
-                mine = session.caller is not None and session.caller.client == client.id
-                if mine and session.era is Era.LEGACY and "logging" in session.capabilities:
-                    try:
-                        await session.raw_request("logging/setLevel", raw, 10.0)
-                    except (Fault, SessionLost):
-                        continue  # that server's trouble shows in its next call
+        await asyncio.gather(*(server.set_log_level(client.id, level) for server in self.pipeline.servers.values()))
         return b"{}", False
 
     async def _subscribe(self, exchange: Exchange) -> tuple[bytes, bool]:

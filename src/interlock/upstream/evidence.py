@@ -9,11 +9,15 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+import time
 from collections.abc import Mapping
+from typing import Final
 
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
+
+MAY_HAVE_ACTED: Final = "The call may have taken effect: read the target again before a retry."
 
 
 def connect_failed(server: str, where: str, error: BaseException) -> Fault:
@@ -51,7 +55,7 @@ def lost(server: str, how: str) -> Fault:
     """The request left and the connection ended without an answer."""
     return Fault(
         "connection-lost",
-        f"{server}: {how} before the answer came. The call may have taken effect: read the target again before a retry.",
+        f"{server}: {how} before the answer came. {MAY_HAVE_ACTED}",
         stage=Stage.EXECUTE,
         verdict=Verdict.OUTCOME_UNKNOWN,
         server=server,
@@ -83,7 +87,7 @@ def timed_out(server: str, method: str, seconds: float) -> Fault:
 def bad_answer(server: str, what: str) -> Fault:
     return Fault(
         "bad-answer",
-        f"{server}: {what}. The call may have taken effect: read the target again before a retry.",
+        f"{server}: {what}. {MAY_HAVE_ACTED}",
         stage=Stage.EXECUTE,
         verdict=Verdict.OUTCOME_UNKNOWN,
         server=server,
@@ -92,23 +96,25 @@ def bad_answer(server: str, what: str) -> Fault:
 
 def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fault:
     """An HTTP status that is not an answer to the request. `headers` has lower-case names."""
-    challenge = headers.get(b"www-authenticate")
+    # RFC 9110, 15.5.2: a 401 comes with a challenge. Without one it may be anything's, also that of a tool half done.
+    acted = "" if b"www-authenticate" in headers else f" {MAY_HAVE_ACTED}"
+    proven = Verdict.OUTCOME_UNKNOWN if acted else Verdict.NEVER_REACHED
     if status == 401:
         return Fault(
             "unauthorized",
-            f"{server}: the server wants a credential (HTTP 401) and did not act. Name one under transports.http.headers, "
-            "by reference to an environment variable.",
+            f"{server}: the server wants a credential (HTTP 401){'' if acted else ' and did not act'}. Name one under "
+            f"transports.http.headers, by reference to an environment variable.{acted}",
             stage=Stage.EXECUTE,
-            verdict=Verdict.NEVER_REACHED if challenge else Verdict.OUTCOME_UNKNOWN,
+            verdict=proven,
             server=server,
             http_status=status,
         )
     if status == 403:
         return Fault(
             "forbidden",
-            f"{server}: the server refused the credential or the request (HTTP 403).",
+            f"{server}: the server refused the credential or the request (HTTP 403).{acted}",
             stage=Stage.EXECUTE,
-            verdict=Verdict.NEVER_REACHED if challenge else Verdict.OUTCOME_UNKNOWN,
+            verdict=proven,
             server=server,
             http_status=status,
         )
@@ -124,9 +130,13 @@ def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fa
                 http_status=status,
                 wait_seconds=seconds,
             )
+    moved = ""
+    if status in (301, 302, 303, 307, 308) and (location := headers.get(b"location", b"").decode("latin-1")):
+        # Not followed: a POST that moves is for a person to look at, and our credentials are for the first address.
+        moved = f" The server points to {location.partition('?')[0].partition('#')[0]}: if it moved there, set its endpoint."
     return Fault(
         "http-status",
-        f"{server}: HTTP {status} instead of an answer. The call may have taken effect: read the target again before a retry.",
+        f"{server}: HTTP {status} instead of an answer.{moved} {MAY_HAVE_ACTED}",
         stage=Stage.EXECUTE,
         verdict=Verdict.OUTCOME_UNKNOWN,
         server=server,
@@ -135,6 +145,15 @@ def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fa
 
 
 def retry_after(headers: Mapping[bytes, bytes]) -> float | None:
-    """Seconds of a `Retry-After` header given as a number (RFC 9110, 10.2.3), capped at an hour; None for anything else."""
+    """Seconds of a `Retry-After` header, a number or a date (RFC 9110, 10.2.3), capped at an hour; None for anything else."""
     value = headers.get(b"retry-after", b"").strip()
-    return min(float(value), 3600.0) if value.isdigit() and len(value) < 8 else None
+    if value.isdigit():
+        return min(float(value), 3600.0) if len(value) < 8 else None
+    if b"," not in value:
+        return None
+    from email.utils import parsedate_to_datetime  # takes a while to import, and is hardly ever needed
+
+    try:
+        return min(max(parsedate_to_datetime(value.decode("latin-1")).timestamp() - time.time(), 0.0), 3600.0)
+    except (ValueError, TypeError, OverflowError):
+        return None

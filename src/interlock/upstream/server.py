@@ -29,7 +29,8 @@ from interlock.upstream.restart import RestartPolicy
 from interlock.upstream.session import Session, SessionLost
 from interlock.upstream.sse import SseCarrier
 from interlock.wire.eras import Era
-from interlock.wire.messages import Raw
+from interlock.wire.levels import at_least
+from interlock.wire.messages import Raw, encode, try_str
 
 State = Literal["cold", "starting", "ready", "failed", "crash-loop", "disabled", "blocked"]
 SHARED = ""
@@ -40,6 +41,8 @@ EVERYTHING = Raw(b'{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}
 """What a shared legacy session declares: it serves clients whose capabilities differ, and asks are judged per call."""
 MAX_BINDINGS_PER_CLIENT = 4
 IDLE_SESSION_SECONDS = 600.0
+LOG_LEVEL_SECONDS = 2.0
+"""How long a server may take to set its log level; what was asked for goes on without it."""
 OTHER = {Era.MODERN: Era.LEGACY, Era.LEGACY: Era.MODERN}
 
 
@@ -274,7 +277,6 @@ class Server:
                     raise _NotSpoken(None)
                 return
             await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
-            await self._restore_log_level(session, caller)
         except Fault as fault:
             if fault.slug == "handshake-failed":
                 raise _NotSpoken(fault) from None
@@ -289,6 +291,7 @@ class Server:
         if isinstance(carrier, HttpCarrier):
             carrier.negotiated = True
             carrier.open_stream()
+        await self._restore_log_level(session, caller)
 
     def _new_session(self, caller: Caller) -> Session:
         return Session(self.key, SHARED, caller, self._events, self._client_info)
@@ -395,13 +398,12 @@ class Server:
         try:
             await carrier.connect(seconds)
             session.carrier = carrier
-            carrier.negotiated = True
             await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
-            await self._restore_log_level(session, caller)
         except BaseException:
             await carrier.close()
             raise
         carrier.negotiated = True
+        await self._restore_log_level(session, caller)
         return session
 
     # -- requests ----------------------------------------------------------------------------------------------------
@@ -409,6 +411,9 @@ class Server:
     async def request(self, out: Outgoing) -> Reply:
         """Send one request on the caller's session. A lost session is rebuilt once; nothing that may have run is resent."""
         session = await self.session(out.caller)
+        caller = out.caller
+        if caller.log_level is not None and caller.era is Era.MODERN and session.era is Era.LEGACY:
+            await self._widen_log_level(session, try_str(caller.log_level))
         try:
             return await session.request(out)
         except Fault as fault:
@@ -426,6 +431,33 @@ class Server:
                 return await session.request(out)
             except SessionLost:
                 raise evidence.not_sent(self.key, "the server ended the session twice") from None
+
+    # -- log levels of legacy sessions: the client's own, also where the session is younger than its wish -------------
+
+    async def set_log_level(self, client: str, level: str) -> None:
+        """A legacy client has set its level: tell the sessions that serve it. A server's trouble shows in its next call."""
+        for session in [each for each in self.sessions.values() if each.era is Era.LEGACY and not each.closed]:
+            if session.caller is None:
+                await self._widen_log_level(session, level)
+            elif session.caller.client == client:
+                await self._tell_log_level(session, level)
+
+    async def _restore_log_level(self, session: Session, caller: Caller) -> None:
+        level = self._events.log_level(None if self.shared else caller)
+        if session.era is Era.LEGACY and level is not None:
+            await self._tell_log_level(session, level)
+
+    async def _widen_log_level(self, session: Session, level: str | None) -> None:
+        """Where several want different levels the server logs from the least; each gets what it asked for."""
+        if level is not None and (session.log_level is None or not at_least(level, session.log_level)):
+            await self._tell_log_level(session, level)
+
+    async def _tell_log_level(self, session: Session, level: str) -> None:
+        if not handshake.has(session, "logging"):
+            return
+        session.log_level = level
+        with contextlib.suppress(Fault, SessionLost):
+            await session.raw_request("logging/setLevel", encode({"level": level}), LOG_LEVEL_SECONDS)
 
     # -- ends --------------------------------------------------------------------------------------------------------
 
