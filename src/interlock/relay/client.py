@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from interlock.model.decision import Decision
 from interlock.model.principal import Principal
-from interlock.upstream.contract import Caller, Reply
+from interlock.upstream.contract import Caller, Progress, Reply
 from interlock.wire import messages
 from interlock.wire.eras import LATEST_LEGACY, SUBSCRIPTION_KEY, Era
 from interlock.wire.levels import at_least
@@ -50,6 +50,8 @@ class Client:
         self.listens: dict[int, Listen] = {}
         self.subscriptions: set[str] = set()
         self.questions: dict[int, asyncio.Future[Reply]] = {}
+        self.progress: dict[int, Progress] = {}
+        """Who wants to hear of the client's progress on a question, by the question's id."""
         self.listed: set[str] = set()
         """The kinds of list that it was given, so that a change of them is news."""
         self._next_question = 0
@@ -134,6 +136,13 @@ class Client:
         future = self.questions.pop(id, None) if isinstance(id, int) else None
         if future is not None and not future.done():
             future.set_result(Reply(bytes(body), is_error, Era.LEGACY))
+
+    def progressed(self, params: RawMap) -> None:
+        """The client tells how far it is with a question. A token of nothing that is open is ignored."""
+        token = messages.try_json(params.pop("progressToken", None))
+        progress = self.progress.get(token) if isinstance(token, int) else None
+        if progress is not None:
+            progress(params)
 
     def cancel(self, id: object) -> None:
         """The client cancels a request of its own. A finished or unknown id is ignored: one real host sends these always."""

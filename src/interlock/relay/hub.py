@@ -10,7 +10,7 @@ from interlock.relay.client import Client, Registry
 from interlock.relay.listening import Listening
 from interlock.relay.questions import ask, refusal, with_server_name
 from interlock.relay.resources import Subscriptions
-from interlock.upstream.contract import Caller, ListKind, Reply
+from interlock.upstream.contract import Caller, ListKind, Progress, Reply
 from interlock.upstream.server import Server
 from interlock.wire import codes, messages
 from interlock.wire.eras import Era
@@ -55,12 +55,14 @@ class Hub:
                     continue
                 client.tell(method, params)
 
-    async def question(self, server: str, caller: Caller | None, method: str, params: Raw | None) -> Reply:
+    async def question(
+        self, server: str, caller: Caller | None, method: str, params: Raw | None, progress: Progress
+    ) -> Reply:
         client: Client | None = self.registry.clients.get(caller.client) if caller is not None else None
         if client is None or client.era is Era.MODERN:
             return refusal(codes.METHOD_NOT_FOUND, "No call of a client is open that this question could belong to")
         shown = with_server_name(server, method, params) if self.name_servers else params
-        return await ask(client, None, method, shown)
+        return await ask(client, None, method, shown, progress)
 
     def log_level(self, caller: Caller | None) -> str | None:
         if caller is not None:

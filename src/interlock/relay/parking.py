@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from interlock.relay.exchange import Exchange
 from interlock.relay.questions import refusal, with_server_name
-from interlock.upstream.contract import Reply
+from interlock.upstream.contract import Progress, Reply
 from interlock.wire import codes
 from interlock.wire.eras import QUESTIONS, Era, has_capability
 from interlock.wire.messages import Raw, RawMap, try_map
@@ -59,7 +59,7 @@ class OpenCall:
     def on_interrupted(self) -> None:
         return  # modern streams cannot be resumed, so the client's stays open
 
-    async def on_question(self, method: str, params: Raw | None) -> Reply:
+    async def on_question(self, method: str, params: Raw | None, progress: Progress) -> Reply:
         exchange = self.exchange
         if method not in QUESTIONS:
             return refusal(codes.METHOD_NOT_FOUND, f"Method not found: {method}")

@@ -6,10 +6,10 @@ import asyncio
 
 from interlock.relay.client import Client
 from interlock.relay.exchange import Exchange
-from interlock.upstream.contract import Reply
+from interlock.upstream.contract import Progress, Reply
 from interlock.wire import codes, messages
 from interlock.wire.eras import QUESTIONS, Era, has_capability
-from interlock.wire.messages import Raw
+from interlock.wire.messages import Raw, RawMap
 
 ANSWER_SECONDS = 300.0
 """How long a person gets. Afterwards the server is told that there is no answer."""
@@ -31,8 +31,17 @@ def with_server_name(server: str, method: str, params: Raw | None) -> Raw | None
     return Raw(messages.write_map(members))
 
 
-async def ask(client: Client, exchange: Exchange | None, method: str, params: Raw | None) -> Reply:
-    """Send the question on the request's own stream, or outside one where there is none, and wait. Never raises a refusal."""
+def no_progress(params: RawMap) -> None:
+    """For questions whose asker does not want to hear how the client is getting on."""
+
+
+async def ask(
+    client: Client, exchange: Exchange | None, method: str, params: Raw | None, progress: Progress = no_progress
+) -> Reply:
+    """Send the question on the request's own stream, or outside one where there is none, and wait. Never raises a refusal.
+
+    Where the question wants progress, its token becomes the question's id on this hop, and `progress` gets what comes.
+    """
     if method not in QUESTIONS:
         return refusal(codes.METHOD_NOT_FOUND, f"Method not found: {method}")
     if not has_capability(client.capabilities, method):
@@ -45,7 +54,8 @@ async def ask(client: Client, exchange: Exchange | None, method: str, params: Ra
     except OverflowError:
         return refusal(codes.INTERNAL_ERROR, "Too many questions to this client are open")
     try:
-        send(messages.request(id, method, params))
+        client.progress[id] = progress
+        send(messages.request(id, method, _with_token(params, id)))
         async with asyncio.timeout(ANSWER_SECONDS):
             return await future
     except TimeoutError:
@@ -57,3 +67,16 @@ async def ask(client: Client, exchange: Exchange | None, method: str, params: Ra
         raise
     finally:
         client.questions.pop(id, None)
+        client.progress.pop(id, None)
+
+
+def _with_token(params: Raw | None, token: int) -> Raw | None:
+    if params is None or b"progressToken" not in bytes(params):
+        return params
+    members = messages.try_map(params) or {}
+    meta = messages.try_map(members.get("_meta"))
+    if not meta or "progressToken" not in meta:
+        return params
+    meta["progressToken"] = messages.raw(token)
+    members["_meta"] = Raw(messages.write_map(meta))
+    return Raw(messages.write_map(members))

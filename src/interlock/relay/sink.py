@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.relay.exchange import Exchange
 from interlock.relay.questions import ask, refusal, with_server_name
-from interlock.upstream.contract import Reply
+from interlock.upstream.contract import Progress, Reply
 from interlock.wire import codes
 from interlock.wire.eras import Era
 from interlock.wire.messages import Raw, RawMap
@@ -29,9 +29,9 @@ class ExchangeSink:
         if not self._exchange.done:
             self._exchange.channel.interrupted()
 
-    async def on_question(self, method: str, params: Raw | None) -> Reply:
+    async def on_question(self, method: str, params: Raw | None, progress: Progress) -> Reply:
         exchange = self._exchange
         if exchange.era is Era.MODERN:
             return refusal(codes.METHOD_NOT_FOUND, f"{method} cannot be answered during {exchange.method}")
         shown = with_server_name(self._server, method, params) if self._name_server else params
-        return await ask(exchange.client, exchange, method, shown)
+        return await ask(exchange.client, exchange, method, shown, progress)

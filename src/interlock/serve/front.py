@@ -110,6 +110,8 @@ class Front:
         if method == "notifications/cancelled":
             params = messages.try_map(message.params) or {}
             client.cancel(messages.try_json(params.get("requestId")))
+        elif method == "notifications/progress":
+            client.progressed(messages.try_map(message.params) or {})
         elif method == "notifications/initialized":
             client.ready = True
         elif method == "notifications/roots/list_changed":

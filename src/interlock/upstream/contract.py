@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -37,6 +37,10 @@ class Reply:
     era: Era
 
 
+Progress = Callable[[RawMap], None]
+"""Takes a client's progress (without its token) on a question back to the server that asked."""
+
+
 class Sink(Protocol):
     """Where what belongs to one open request goes while it is open."""
 
@@ -51,7 +55,7 @@ class Sink(Protocol):
     def on_interrupted(self) -> None:
         """A legacy server closed the request's stream for a while; the request goes on."""
 
-    async def on_question(self, method: str, params: Raw | None) -> Reply:
+    async def on_question(self, method: str, params: Raw | None, progress: Progress) -> Reply:
         """A legacy server asks the client something. Never raises; a refusal is an error reply."""
         ...
 
@@ -62,7 +66,9 @@ class Events(Protocol):
     def list_changed(self, server: str, binding: str, kind: ListKind) -> None: ...
     def resource_updated(self, server: str, binding: str, params: RawMap) -> None: ...
     def notification(self, server: str, binding: str, caller: Caller | None, method: str, params: RawMap) -> None: ...
-    async def question(self, server: str, caller: Caller | None, method: str, params: Raw | None) -> Reply:
+    async def question(
+        self, server: str, caller: Caller | None, method: str, params: Raw | None, progress: Progress
+    ) -> Reply:
         """A legacy server asks while none of its client's calls is open."""
         ...
 

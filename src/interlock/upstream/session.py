@@ -12,7 +12,7 @@ from typing import Protocol
 
 from interlock.model.fault import Fault
 from interlock.upstream import evidence
-from interlock.upstream.contract import Caller, Events, ListKind, Outgoing, Reply
+from interlock.upstream.contract import Caller, Events, ListKind, Outgoing, Progress, Reply
 from interlock.wire import codes, messages, translate
 from interlock.wire.eras import MODERN_VERSION, SUBSCRIPTION_KEY, Era, legacy_meta, modern_meta
 from interlock.wire.headers import param_headers
@@ -116,6 +116,8 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
         self.listens: dict[int, Call] = {}
         self._sweeper: asyncio.TimerHandle | None = None
+        self._asking: dict[messages.Id, asyncio.Task[None]] = {}
+        """Questions of the server that are open, by its ids."""
         self._said: tuple[Raw | None, Raw | None] | None = None
         self._said_meta = NULL
 
@@ -285,7 +287,9 @@ class Session:
             self.events.resource_updated(self.server, self.binding, params)
         elif method == "notifications/cancelled":
             id = messages.try_json(params.get("requestId"))
-            if isinstance(id, int) and id in self.listens:
+            if self.era is Era.LEGACY and isinstance(id, int | str) and id in self._asking:
+                self._asking[id].cancel()  # the server no longer wants an answer to its question
+            elif isinstance(id, int) and id in self.listens:
                 self.listens[id].fail(evidence.lost(self.server, "the server ended the subscription"))
         elif method == "notifications/subscriptions/acknowledged":
             return
@@ -332,19 +336,22 @@ class Session:
             text = "a server of this revision may not send requests (2026-07-28, basic/patterns/mrtr)"
             self._respond(messages.error(id, messages.error_body(codes.METHOD_NOT_FOUND, text)))
             return
-        self.spawn(self._ask(id, message.method, message.params, call or self._oldest()))
+        task = self.spawn(self._ask(id, message.method, message.params, call or self._oldest()))
+        self._asking[id] = task
+        task.add_done_callback(lambda _: self._asking.pop(id, None))
 
     async def _ask(self, id: messages.Id, method: str, params: Raw | None, call: Call | None) -> None:
         sink = call.outgoing.sink if call is not None and call.outgoing is not None else None
+        progress = self._progress_back(params)
         # The clock of the call stands still while a person thinks.
         left = 0.0
         if call is not None and call.expires:
             left, call.expires = call.expires - self._loop.time(), 0.0
         try:
             if sink is not None:
-                reply = await sink.on_question(method, params)
+                reply = await sink.on_question(method, params, progress)
             else:
-                reply = await self.events.question(self.server, self.caller, method, params)
+                reply = await self.events.question(self.server, self.caller, method, params, progress)
             answer = messages.error(id, reply.body) if reply.is_error else messages.result(id, reply.body)
         except Fault as fault:
             answer = messages.error(id, messages.error_body(codes.code_of(fault.slug), fault.message))
@@ -353,15 +360,29 @@ class Session:
                 call.expires = self._loop.time() + left
         self._respond(answer)
 
+    def _progress_back(self, params: Raw | None) -> Progress:
+        """Takes a client's progress on a question to the server, under the token that the server gave."""
+        members = messages.try_map(params) or {}
+        meta = messages.try_map(members.get("_meta")) or {}
+        token = meta.get("progressToken")
+
+        def progress(told: RawMap) -> None:
+            if token is not None:
+                told = {"progressToken": token, **told}
+                self.notify("notifications/progress", messages.write_map(told))
+
+        return progress
+
     def _respond(self, message: bytes) -> None:
         if self.carrier is not None and not self.closed:
             self.carrier.tell(message)
 
-    def spawn(self, work: Coroutine[object, object, None]) -> None:
+    def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Run something beside the calls; it ends with the session."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     # -- end ---------------------------------------------------------------------------------------------------------
 
