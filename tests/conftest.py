@@ -48,7 +48,7 @@ def child_environment(interlock_home: Path) -> dict[str, str]:
     """Environment for a child process that runs `python -m interlock` or an example server from this checkout."""
     environment = {
         name: os.environ[name]
-        for name in ("HOME", "USERPROFILE", "INTERLOCK_HOME", "LANG", "SYSTEMROOT", "TMPDIR")
+        for name in ("HOME", "USERPROFILE", "INTERLOCK_HOME", "LANG", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_CONFIG")
         if name in os.environ
     }
     environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])

@@ -134,6 +134,14 @@ def test_every_manifest_field_is_documented() -> None:
     assert _properties(schema) - documented == set()
 
 
+def test_the_example_manifest_is_right(tmp_path: Path) -> None:
+    manifest = str(ROOT / "examples/interlock.yaml")
+    command = [sys.executable, "-m", "interlock", "check", "--json", "--home", str(tmp_path), "--manifest", manifest]
+    shown = json.loads(subprocess.run(command, check=True, capture_output=True, timeout=30).stdout)
+    assert [server["key"] for server in shown["servers"]] == ["git", "time", "tracker"]
+    assert [problem for problem in shown["problems"] if problem["severity"] == "error"] == []
+
+
 # Written with brackets so that this file does not match itself.
 _UNWANTED = re.compile(
     rb"(?<![\w.-])/(?:w[o]rk|r[o]ot)/|py[p]i\.org|files\.python[h]osted|registry\.npm[j]s|(?<![\w.-])/tm[p]/(?:v|team|npm)/"

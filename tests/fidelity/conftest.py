@@ -102,7 +102,12 @@ def start(kind: Kind, folder: Path) -> Setting:
     return Setting(kind, script, peer, gateway, folder)
 
 
-@pytest.fixture(scope="session", params=KINDS, ids=str)
+EACH = pytest.mark.parametrize("setting", KINDS, ids=str, indirect=True)
+"""For tests that every kind of server is put to."""
+DOWN = pytest.mark.parametrize("down", ["modern", "legacy"])
+
+
+@pytest.fixture(scope="session")
 def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
     made = start(request.param, tmp_path_factory.mktemp(str(request.param)))
     yield made
@@ -114,4 +119,7 @@ def _fresh(request: pytest.FixtureRequest) -> Iterator[None]:
     """No test leaves its answers to the next."""
     yield
     if "setting" in request.fixturenames:
-        request.getfixturevalue("setting").script.answer = None
+        script = request.getfixturevalue("setting").script
+        script.answer = None
+        while not script.answers.empty():
+            script.answers.get_nowait()

@@ -78,7 +78,11 @@ def _space(text: str, at: int) -> int:
 
 
 Answer = Callable[[Asked], "list[bytes] | None"]
-"""The whole messages to send back, with `$ID` for the request's id and `$TOKEN` for its progress token; None: the default."""
+"""The whole messages to send back, with `$ID` for the request's id and `$TOKEN` for its progress token; None: the default.
+
+WAIT among them holds back the rest until the client has answered a question.
+"""
+WAIT = b"$WAIT"
 
 
 def filled(template: bytes, asked: Asked) -> bytes:
@@ -96,6 +100,8 @@ class Script:
     lists: dict[str, list[bytes]] = field(default_factory=dict)
     answer: Answer | None = None
     asked: list[Asked] = field(default_factory=list)
+    answers: queue.Queue[Asked] = field(default_factory=queue.Queue)
+    """What the client answered to questions, in order."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def reply(self, asked: Asked) -> list[bytes]:
@@ -103,7 +109,10 @@ class Script:
         with self.lock:
             self.asked.append(asked)
         method = asked.method
-        if method == "" or "id" not in asked.message:
+        if method == "":
+            self.answers.put(asked)
+            return []
+        if "id" not in asked.message:
             return []
         if self.answer is not None:
             given = self.answer(asked)
@@ -180,12 +189,17 @@ class HttpPeer(Listener):
 
     def __init__(self, script: Script) -> None:
         super().__init__(script)
-        self.pushes: queue.Queue[bytes] = queue.Queue()
-        self.media = b"application/json"
+        self._streams: list[queue.Queue[bytes]] = []
 
     def push(self, message: bytes) -> None:
-        """Say something outside any request: on the legacy GET stream, or on the open modern listen."""
-        self.pushes.put(message)
+        """Say something outside any request: on all legacy GET streams, or all open modern listens."""
+        for each in list(self._streams):
+            each.put(message)
+
+    @property
+    def streams(self) -> int:
+        """How many streams have been opened for `push`."""
+        return len(self._streams)
 
     def serve(self, connection: socket.socket) -> None:
         reader = connection.makefile("rb")
@@ -218,23 +232,29 @@ class HttpPeer(Listener):
             connection.sendall(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
         elif len(replies) == 1:
             connection.sendall(
-                b"HTTP/1.1 200 OK\r\ncontent-type: " + self.media + b"\r\n" + extra
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n" + extra
                 + b"content-length: %d\r\n\r\n" % len(replies[0]) + replies[0]
             )  # fmt: skip
         else:
-            stream = b"".join(b"event: message\ndata: " + each + b"\n\n" for each in replies)
-            connection.sendall(
-                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: %d\r\n\r\n" % len(stream) + stream
-            )
+            connection.sendall(STREAM)
+            for each in replies:
+                if each == WAIT:
+                    self.script.answers.get(timeout=SECONDS)
+                else:
+                    _chunk(connection, each)
+            connection.sendall(b"0\r\n\r\n")
 
     def _stream(self, connection: socket.socket, asked: Asked | None) -> None:
-        connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        connection.sendall(STREAM)
         if asked is not None:
             _chunk(connection, ACKNOWLEDGED.replace(b"$ID", asked.id))
+        mine: queue.Queue[bytes] = queue.Queue()
+        self._streams.append(mine)
         while True:
-            _chunk(connection, self.pushes.get())
+            _chunk(connection, mine.get())
 
 
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 ACKNOWLEDGED = (
     b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":'
     b'{"io.modelcontextprotocol/subscriptionId":$ID},"notifications":{}}}'
@@ -257,8 +277,13 @@ class StdioPeer(Listener):
         for each in self._writers:
             each.sendall(message + b"\n")
 
+    @property
+    def streams(self) -> int:
+        return len(self._writers)
+
     def serve(self, connection: socket.socket) -> None:
         self._writers.append(connection)
+        held: list[bytes] = []
         try:
             for line in connection.makefile("rb"):
                 asked = Asked(line.rstrip(b"\r\n"), {})
@@ -266,7 +291,14 @@ class StdioPeer(Listener):
                     self.script.reply(asked)
                     connection.sendall(ACKNOWLEDGED.replace(b"$ID", asked.id) + b"\n")
                     continue
-                for each in self.script.reply(asked):
+                replies = self.script.reply(asked)
+                if asked.method == "" and held:
+                    self.script.answers.get_nowait()
+                    replies, held = held, []
+                if WAIT in replies:
+                    at = replies.index(WAIT)
+                    replies, held = replies[:at], replies[at + 1 :]
+                for each in replies:
                     connection.sendall(each + b"\n")
         finally:
             self._writers.remove(connection)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlock.cli.exit_codes import OK, TOOL_ERROR, USAGE
+from interlock.cli.exit_codes import CONFIGURATION, OK, TOOL_ERROR, USAGE
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +33,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import tempfile
+    from importlib.util import find_spec
 
     from interlock.cli.output import complain, console
     from interlock.lab.demo.gateway import DemoError, Interlock
@@ -40,6 +41,12 @@ def run(args: argparse.Namespace) -> int:
     if args.manifest or args.trusted_hash or args.json:
         complain("the demo brings its own manifest and is for reading: of the common options it takes only --home")
         return USAGE
+    missing = [name for name in ("mcp_server_git", "mcp_server_time") if find_spec(name) is None]
+    if missing:
+        complain(
+            f"the demo runs real servers that are not installed ({', '.join(missing)}): pip install mcp-server-git mcp-server-time"
+        )
+        return CONFIGURATION
     # Being told to end, and Ctrl-C, both take the gateway and its servers along.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     screen = console()

@@ -254,6 +254,7 @@ class Connection(asyncio.Protocol):
         if not self._in_head:
             return  # a trailer: what comes after the body changes nothing of the head (RFC 9110, 6.5.1)
         name = name.lower()
+        value = value.strip(b" \t")  # the parser leaves what follows a value (RFC 9110, 5.5: no part of it)
         headers = self._headers
         if name in headers:
             if name == b"host":

@@ -38,6 +38,8 @@ def connect_failed(server: str, where: str, error: BaseException) -> Fault:
         what = f"nothing listens at {where}"
     elif isinstance(error, TimeoutError):
         what = f"{where} did not accept the connection in time"
+    elif isinstance(error, OSError) and error.errno is None and "refused" in str(error).lower():
+        what = f"nothing listens at {where}"  # a name with several addresses, each of which refused
     elif isinstance(error, OSError) and error.errno is not None:
         what = f"{where}: {errno.errorcode.get(error.errno, 'error')}"
     else:
@@ -80,6 +82,17 @@ def timed_out(server: str, method: str, seconds: float) -> Fault:
         "target again before a retry. policy.toolTimeoutSeconds sets the limit.",
         stage=Stage.EXECUTE,
         verdict=Verdict.OUTCOME_UNKNOWN,
+        server=server,
+    )
+
+
+def never_connected(server: str, method: str, seconds: float) -> Fault:
+    """The deadline passed while the request still waited for a connection."""
+    return Fault(
+        "unreachable",
+        f"{server}: no connection could be made within {seconds:g} s, so {method} was not sent. Retry when the server is there.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.NEVER_REACHED,
         server=server,
     )
 

@@ -7,13 +7,12 @@ a break (2025-11-25, transports). Modern ones have none of these (2026-07-28, St
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import urlsplit
 
 from interlock.upstream import evidence
 from interlock.upstream.contract import Reply
-from interlock.upstream.http1 import Connection, Origin, Pool, Ticket
+from interlock.upstream.http1 import Connection, Origin, Pool, Ticket, target_of
 from interlock.upstream.session import Call, Session, SessionLost
-from interlock.wire import bounds, messages, sse, translate
+from interlock.wire import bounds, codes, messages, sse, translate
 from interlock.wire.eras import Era
 from interlock.wire.headers import encode_value
 
@@ -21,6 +20,8 @@ _ACCEPT = b"accept: application/json, text/event-stream\r\ncontent-type: applica
 MAX_RESUMES = 8
 """How often one broken legacy stream is picked up again without anything new arriving."""
 DEFAULT_RETRY_MS = 1000
+LINGER_SECONDS = 2.0
+"""How long a stream may stay open after its answer, before it is closed from here."""
 MAX_HEADS = 1024
 
 
@@ -30,8 +31,7 @@ class HttpCarrier:
     def __init__(self, session: Session, pool: Pool, url: str, headers: list[tuple[str, str]], user_agent: str) -> None:
         self.session = session
         self.pool = pool
-        parts = urlsplit(url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        target = target_of(url)
         extra = "".join(f"{name}: {value}\r\n" for name, value in headers)
         common = f"host: {pool.origin.authority}\r\nuser-agent: {user_agent}\r\n{extra}".encode("latin-1")
         self._post_head = f"POST {target} HTTP/1.1\r\n".encode() + common + _ACCEPT
@@ -87,6 +87,10 @@ class HttpCarrier:
             # A closed stream is no cancellation in the legacy era (2025-11-25, transports: Sending Messages).
             params = messages.encode({"requestId": call.id, "reason": "the caller gave up"})
             self.tell(messages.notification("notifications/cancelled", params))
+
+    def sent(self, call: Call) -> bool:
+        post = call.context
+        return not isinstance(post, _Post) or post.ticket is None or post.ticket.connection is not None
 
     def open_stream(self) -> None:
         """Listen for what belongs to no request (legacy GET stream). A server that has none answers 405; that is fine."""
@@ -174,18 +178,21 @@ class _Post:
             self._resumes = 0
             if event.event == "message" and event.data:
                 self._carrier.session.received(event.data, self.call)
-        if self.call.settled:
-            # The answer ends the stream. A peer that keeps it open costs us a connection, so drop it.
-            return
+        if self.call.settled and self._timer is None:
+            # The answer ends the stream, usually with the same bytes. One that stays open costs us a connection.
+            self._timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.abandon)
 
     def on_end(self) -> None:
-        self.ticket = None  # it holds this handler: nothing but the garbage collector would free the two
+        self._over()
         call = self.call
         if call.settled:
             return
         session = self._carrier.session
         if self._sse is not None:
-            self._broken("the stream ended")
+            if self._status == 200 or self._status >= 500 or self._status == 429:
+                self._broken("the stream ended")
+            else:
+                call.fail(evidence.lost(session.server, f"the stream ended and could not be resumed (HTTP {self._status})"))
             return
         body = b"".join(self._body)
         if self._status == 200 or self._status >= 400:
@@ -195,16 +202,19 @@ class _Post:
             call.fail(evidence.bad_answer(session.server, "the answer is not a JSON-RPC message"))
         elif self._status == 202:
             call.fail(evidence.bad_answer(session.server, "the server accepted the request as if it needed no answer"))
-        elif self._carrier.session_id is not None and _session_gone(self._status, body):
+        elif self._carrier.session_id is not None and _session_gone(self._status, body, call.id):
+            session.retire()
             call.fail(SessionLost())
         else:
+            if session.era is Era.MODERN and 400 <= self._status < 500 and self._status not in (401, 403, 408, 429):
+                session.retire()  # no modern server says that: the next request finds out anew what it speaks
             call.fail(evidence.http_refusal(session.server, self._status, self._headers))
 
     def _answered(self, body: bytes) -> bool:
         """Deliver a JSON body. An error body counts on any status, but only where it is about this request."""
         session = self._carrier.session
         if self._status != 200:
-            if self._carrier.session_id is not None and _session_gone(self._status, body):
+            if self._carrier.session_id is not None and _session_gone(self._status, body, self.call.id):
                 return False
             if self._status in (401, 403, 429):
                 return False
@@ -213,14 +223,29 @@ class _Post:
             if error is None or not translate.well_formed_error(bytes(error)):
                 return False
             id = messages.try_json(members.get("id")) if members is not None else None
-            if id is not None and id != self.call.id:
+            # Without an id it may be a gateway's word about anything, once the server has begun to act.
+            if id != self.call.id and (id is not None or self._status >= 500):
                 return False
+            if session.era is Era.MODERN:
+                code = translate.error_code(bytes(error))
+                if code == codes.UNSUPPORTED_VERSION:
+                    session.retire()
+                    self.call.fail(SessionLost())
+                    return True
+                if code not in _MODERN_REFUSALS and self._status < 500:
+                    session.retire()
             self.call.succeed(Reply(bytes(error), True, session.era))
             return True
         return session.received(body, self.call) and self.call.settled
 
+    def _over(self) -> None:
+        self.ticket = None  # it holds this handler: nothing but the garbage collector would free the two
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def on_lost(self, error: BaseException | None, sent: bool) -> None:
-        self.ticket = None
+        self._over()
         if self.call.settled:
             return
         carrier = self._carrier
@@ -254,9 +279,28 @@ class _Post:
             self.ticket = self._carrier.get(self, self._sse.last_id)
 
 
-def _session_gone(status: int, body: bytes) -> bool:
-    """404 for a known session (2025-11-25, Session Management); some servers say 400 and name the session instead."""
-    return status == 404 or (status == 400 and b"session" in body.lower())
+_MODERN_REFUSALS = frozenset(
+    {codes.METHOD_NOT_FOUND, codes.INVALID_PARAMS, codes.HEADER_MISMATCH, codes.MISSING_CLIENT_CAPABILITY}
+)
+"""What a modern server answers with a 4xx. Anything else may come from a legacy one that has taken its place."""
+_SESSION_CODES = frozenset({-32000, -32001, codes.INVALID_REQUEST})
+
+
+def _session_gone(status: int, body: bytes, id: int) -> bool:
+    """404 for a known session (2025-11-25, Session Management); some servers say 400 and name the session instead.
+
+    The request will be sent again, so an error about the request itself must not be taken for one about the session.
+    """
+    if status not in (400, 404):
+        return False
+    members = messages.try_map(body) or {}
+    error = members.get("error")
+    if error is None:
+        return status == 404 or b"session" in body.lower()
+    code = translate.error_code(bytes(error))
+    if status == 404:
+        return not (code == codes.METHOD_NOT_FOUND and messages.try_json(members.get("id")) == id)
+    return code in _SESSION_CODES and b"session" in bytes(error).lower()
 
 
 class _Told:

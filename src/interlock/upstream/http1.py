@@ -11,7 +11,7 @@ import ssl
 from collections import deque
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httptools
 
@@ -42,11 +42,16 @@ class Origin:
     @classmethod
     def of(cls, url: str) -> Origin:
         """Raises ValueError for anything but an http or https URL with a host."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("not an http or https URL")
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+            if parts.scheme not in ("http", "https") or not host:
+                raise ValueError
+            host = host if host.isascii() else host.encode("idna").decode("ascii")
+        except ValueError:
+            raise ValueError("not an http or https URL") from None
         tls = parts.scheme == "https"
-        return cls(parts.hostname, parts.port or (443 if tls else 80), tls)
+        return cls(host, port or (443 if tls else 80), tls)
 
     @property
     def authority(self) -> str:
@@ -56,6 +61,13 @@ class Origin:
     @property
     def where(self) -> str:
         return f"{self.host}:{self.port}"
+
+
+def target_of(url: str) -> str:
+    """The path and query of a URL as they go into a request line; what may not stand there is percent-encoded."""
+    parts = urlsplit(url)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return quote(target, safe="/?%:@!$&'()*+,;=-._~[]")
 
 
 class Connection(asyncio.Protocol):
@@ -219,13 +231,17 @@ class Pool:
             connection.send(handler, data)
             return ticket
         self._waiting.append(ticket)
+        self._connect_more()
+        return ticket
+
+    def _connect_more(self) -> None:
         # No more attempts than there are requests waiting: connections that come free serve them as well.
-        if self._connecting < len(self._waiting) and len(self.open) + self._connecting < MAX_CONNECTIONS:
+        room = len(self.open) + self._connecting < MAX_CONNECTIONS
+        if self._connecting < len(self._waiting) and room and not self._closed:
             self._connecting += 1
             task = self._loop.create_task(self._connect())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return ticket
 
     async def _connect(self) -> None:
         origin = self.origin
@@ -243,6 +259,7 @@ class Pool:
                 if not ticket.abandoned:
                     ticket.handler.on_lost(error, False)
                     break
+            self._connect_more()
             return
         self._connecting -= 1
         if self._closed:
@@ -279,11 +296,8 @@ class Pool:
         self.open.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
-        if self._waiting and not self._closed and len(self.open) + self._connecting < MAX_CONNECTIONS:
-            self._connecting += 1
-            task = self._loop.create_task(self._connect())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        if self._waiting:
+            self._connect_more()
 
     def close(self) -> None:
         self._closed = True

@@ -199,14 +199,7 @@ class Server:
             self.last_fault = fault
             raise fault from None
         except Fault as fault:
-            # Whatever went wrong here, the caller's own request has not been sent yet.
-            if fault.verdict is Verdict.OUTCOME_UNKNOWN:
-                fault.verdict, fault.retry = Verdict.NEVER_REACHED, "safe"
-                fault.message = fault.message.replace(
-                    "The call may have taken effect: read the target again before a retry.", "Your request was not sent yet."
-                )
-            fault.stage = Stage.DISCOVER
-            self.last_fault = fault
+            self.last_fault = _before_the_request(fault)
             raise
         self.last_fault = None
         session.last_used = asyncio.get_running_loop().time()
@@ -230,10 +223,15 @@ class Server:
         first = self.era_for(caller)
         session: Session | None = None
         refusal: Fault | None = None
-        # A server that was silent at first, because it was still starting, is asked once more in the first era.
-        for era in (first, OTHER[first], first):
-            if self.speaks[era] is False:
+        unsettled: Fault | None = None
+        silent = False
+        # Last comes what was found not to be spoken before: the server may have changed.
+        order = sorted((first, OTHER[first]), key=lambda era: self.speaks[era] is False)
+        for attempt, era in enumerate((*order, first)):
+            if self.config.era not in ("auto", era.value):
                 continue
+            if attempt == 2 and not silent:
+                break  # one that was silent at first, because it was still starting, is asked once more
             if session is None or session.closed or isinstance(transport, HttpTransport):
                 session = await self._open(transport, caller)
             try:
@@ -241,8 +239,15 @@ class Server:
                 return self._settle(session, era, caller)
             except _NotSpoken as no:
                 refusal = no.fault or refusal
+                silent = no.silent or silent
                 if not no.silent:
                     self.speaks[era] = False
+            except Fault as fault:
+                # This settles nothing, but a server that is known to speak the other era may be asked in that.
+                self._discard(session)
+                session, unsettled = None, unsettled or fault
+                if self.speaks[OTHER[era]] is not True or attempt > 0:
+                    raise unsettled from None
             except BaseException:
                 self._discard(session)
                 raise
@@ -250,11 +255,9 @@ class Server:
             self._discard(session)
         if isinstance(transport, HttpTransport) and self.config.era != "modern":
             with contextlib.suppress(Fault):
-                found = await self._connect_sse(transport, caller, seconds)
-                self._reset_eras()
-                return self._settle(found, Era.LEGACY, caller)
+                return self._settle(await self._connect_sse(transport, caller, seconds), Era.LEGACY, caller)
         self._reset_eras()
-        raise refusal or evidence.not_sent(self.key, "the server speaks no revision of MCP that Interlock knows")
+        raise unsettled or refusal or evidence.not_sent(self.key, "the server speaks no revision of MCP that Interlock knows")
 
     def _reset_eras(self) -> None:
         """What was found does not hold: the next start tries both again."""
@@ -298,6 +301,8 @@ class Server:
 
     def _settle(self, session: Session, era: Era, caller: Caller) -> Session:
         """This era is spoken: remember it, and give the session its place."""
+        if era is not caller.era:
+            self.speaks[caller.era] = False  # for now: its callers get this session, and sessions like it
         if self.speaks[era] is not True:
             self.speaks[era] = True
             self._remember_eras(frozenset(each for each, spoken in self.speaks.items() if spoken))
@@ -416,15 +421,8 @@ class Server:
             await self._widen_log_level(session, try_str(caller.log_level))
         try:
             return await session.request(out)
-        except Fault as fault:
-            if session.era is Era.MODERN and _says_no(fault):
-                # What was found of the server no longer holds (an older build, another server): the next call finds out anew.
-                self._forget(session)
-                self._reset_eras()
-            raise
         except SessionLost:
             self._forget(session)
-            session.lost("the server ended the session")
             out.params.pop("_meta", None)
             session = await self.session(out.caller)
             try:
@@ -507,6 +505,18 @@ class Server:
         if self._pool is not None:
             await asyncio.sleep(0)
             self._pool.close()
+
+
+def _before_the_request(fault: Fault) -> Fault:
+    """What went wrong while the server was started or greeted: the caller's own request has not been sent yet."""
+    fault.stage = Stage.DISCOVER
+    if fault.verdict is Verdict.OUTCOME_UNKNOWN:
+        fault.verdict, fault.retry = Verdict.NEVER_REACHED, "safe"
+        if fault.slug == "timeout":
+            fault.message = f"{fault.server}: the server did not answer the handshake in time; your request was not sent."
+        else:
+            fault.message = fault.message.replace(evidence.MAY_HAVE_ACTED, "Your request was not sent.")
+    return fault
 
 
 class _NotSpoken(Exception):

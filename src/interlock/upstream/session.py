@@ -85,6 +85,10 @@ class Carrier(Protocol):
         """A notification or a response to the server's question; lost silently where the connection is gone."""
 
     def cancel(self, call: Call) -> None: ...
+    def sent(self, call: Call) -> bool:
+        """False where it is certain that not one byte of the request has left."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -204,10 +208,12 @@ class Session:
         self._sweeper = None
         now = self._loop.time()
         for call in [each for each in self.pending.values() if each.expires and each.expires <= now]:
+            sent = self.carrier is not None and self.carrier.sent(call)
             if self.carrier is not None:
                 self.carrier.cancel(call)
-            call.fail(evidence.timed_out(self.server, call.method, call.seconds))
-        if self.pending and not self.closed:
+            too_late = evidence.timed_out if sent else evidence.never_connected
+            call.fail(too_late(self.server, call.method, call.seconds))
+        if self.pending:
             self._sweeper = self._loop.call_later(SWEEP_SECONDS, self._sweep)
 
     def listen(self, filters: bytes, ended: Done) -> Call | None:
@@ -388,9 +394,7 @@ class Session:
 
     def lost(self, how: str, sent: Fault | None = None) -> None:
         """The connection is gone: every open call ends with what is known of it."""
-        if self.closed:
-            return
-        self.closed = True
+        self.retire()
         for call in list(self.pending.values()):
             call.fail(sent or evidence.lost(self.server, how))
         if self._sweeper is not None:
@@ -398,7 +402,12 @@ class Session:
             self._sweeper = None
         for task in list(self._tasks):
             task.cancel()
-        self.events.session_ended(self.server, self.binding)
+
+    def retire(self) -> None:
+        """Take no more requests. What is open goes on to its own end: each POST has its own answer, whatever became of others."""
+        if not self.closed:
+            self.closed = True
+            self.events.session_ended(self.server, self.binding)
 
     async def close(self) -> None:
         self.lost("Interlock closed the connection")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from interlock.model.fault import Fault
 from interlock.upstream import evidence
-from interlock.upstream.http1 import Origin, Pool, Ticket
-from interlock.upstream.session import Call, Session
+from interlock.upstream.http1 import Origin, Pool, Ticket, target_of
+from interlock.upstream.session import Call, Session, SessionLost
 from interlock.wire import sse
 from interlock.wire.eras import Era
 
@@ -32,21 +32,22 @@ class SseCarrier:
 
     async def connect(self, seconds: float) -> None:
         """Open the stream and wait for its `endpoint` event. Raises Fault."""
-        parts = urlsplit(self.url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        head = f"GET {target} HTTP/1.1\r\n".encode() + self._common + b"accept: text/event-stream\r\n\r\n"
+        head = f"GET {target_of(self.url)} HTTP/1.1\r\n".encode() + self._common + b"accept: text/event-stream\r\n\r\n"
         self._ticket = self.pool.send(self, head)
         try:
             async with asyncio.timeout(seconds):
                 endpoint = await self._endpoint
         except TimeoutError:
             raise evidence.not_sent(self.session.server, "no endpoint event came on the SSE stream") from None
-        address = urljoin(self.url, endpoint)
         # A server may only name its own origin: anything else would send our credentials elsewhere.
-        if Origin.of(address) != self.pool.origin:
+        try:
+            address = urljoin(self.url, endpoint)
+            own = Origin.of(address) == self.pool.origin
+        except ValueError:
+            own = False
+        if not own:
             raise evidence.not_sent(self.session.server, "the server named another origin for POSTs")
-        parts = urlsplit(address)
-        self._target = ((parts.path or "/") + (f"?{parts.query}" if parts.query else "")).encode()
+        self._target = target_of(address).encode()
 
     # -- Handler of the GET stream
     def on_head(self, status: int, headers: dict[bytes, bytes]) -> None:
@@ -100,7 +101,10 @@ class SseCarrier:
         )  # fmt: skip
 
     def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
-        self.pool.send(_Posted(self, call), self._post(message))
+        call.context = self.pool.send(_Posted(self, call), self._post(message))
+
+    def sent(self, call: Call) -> bool:
+        return not isinstance(call.context, Ticket) or call.context.connection is not None
 
     def tell(self, message: bytes) -> None:
         self.pool.send(_Posted(self, None), self._post(message))
@@ -115,6 +119,10 @@ class SseCarrier:
     async def close(self) -> None:
         if self._ticket is not None:
             self._ticket.abandon()
+        if not self._endpoint.done():
+            self._endpoint.cancel()
+        elif not self._endpoint.cancelled():
+            self._endpoint.exception()  # nobody may be waiting for it any more
 
 
 class _Posted:
@@ -136,7 +144,11 @@ class _Posted:
         return
 
     def on_end(self) -> None:
-        if self._call is not None and self._status >= 300:
+        if self._call is not None and self._status == 404:
+            # The address for POSTs names the session, and the server knows it no longer.
+            self._call.fail(SessionLost())
+            self._carrier.session.lost("the server ended the session")
+        elif self._call is not None and self._status >= 300:
             self._call.fail(evidence.http_refusal(self._carrier.session.server, self._status, self._headers))
 
     def on_lost(self, error: BaseException | None, sent: bool) -> None:

@@ -80,6 +80,9 @@ class StdioCarrier:
         params = messages.encode({"requestId": call.id, "reason": "the caller gave up"})
         self.tell(messages.notification("notifications/cancelled", params))
 
+    def sent(self, call: Call) -> bool:
+        return call not in self._sending
+
     async def close(self) -> None:
         if self.child is not None:
             if self._out:
