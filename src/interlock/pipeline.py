@@ -149,7 +149,7 @@ class Pipeline:
             self.catalogue.snapshots(exchange.caller),
             profile=profile_for(host),
             era=exchange.era,
-            admit=lambda config, kind, entry: self.admit(config, kind, entry, host),
+            admit=lambda config, kind, entry: self.admit(config, kind, entry, client.asking_host),
             complete=complete,
             generation=self.catalogue.generation,
         )
@@ -328,7 +328,7 @@ class Pipeline:
                 return found
         entry = Entry(CanonicalName(key, exposed), b"{}")
         decision = (
-            hidden.decision if hidden is not None else self.admit(config, kind, entry, exchange.client.principal.host)
+            hidden.decision if hidden is not None else self.admit(config, kind, entry, exchange.client.asking_host)
         )
         route = Route(key, kind, entry, decision)
         if decision.answer is Answer.DENY:
@@ -343,7 +343,7 @@ class Pipeline:
         if found is None or config is None:
             raise self._unknown("resources", exposed, None, trace)
         entry = Entry(CanonicalName(config.key, found[1]), b"{}")
-        decision = self.admit(config, "resources", entry, exchange.client.principal.host)
+        decision = self.admit(config, "resources", entry, exchange.client.asking_host)
         route = Route(config.key, "resources", entry, decision)
         if decision.answer is Answer.DENY:
             raise self._unknown("resources", exposed, route, trace)

@@ -25,6 +25,10 @@ STALE_WAIT: Final = 1.0
 """Seconds that a list waits for a server whose last list is known."""
 COALESCE: Final = 0.05
 MAX_RETRY: Final = 60.0
+MAX_RELISTS: Final = 6
+"""How often a server that runs is asked again by itself for a list that failed: about two minutes in all."""
+MAX_PACE: Final = 5.0
+"""The longest time between two lists of a server that reports changes without end."""
 
 Remember = Callable[[str, str, bytes], None]
 Recall = Callable[[str, str], bytes | None]
@@ -49,6 +53,8 @@ class Catalogue:
         self._retries: dict[tuple[str, str], asyncio.TimerHandle] = {}
         self._pending: dict[tuple[str, str], set[Kind]] = {}
         self._callers: dict[tuple[str, str], Caller] = {}
+        self._paces: dict[tuple[str, str], tuple[float, float]] = {}
+        """How long changes of a server were gathered last, and when that began."""
         self._remember = remember
         self._recall = recall_bytes
         self._changed = changed
@@ -81,6 +87,7 @@ class Catalogue:
         Returns False while a server is missing that may still come.
         """
         names = None if only is None else set(only)
+        begun = time.monotonic()
         # Two rounds: what was asked for as the shared session may turn out to be one client's, and the others then ask again.
         for _ in range(2):
             waits: list[tuple[asyncio.Task[None], float]] = []
@@ -93,7 +100,8 @@ class Catalogue:
             if not waits:
                 break
             now = time.monotonic()
-            await asyncio.gather(*(_within(task, until - now) for task, until in waits))
+            # However many rounds it takes and whatever is started in between, this request waits no longer than that.
+            await asyncio.gather(*(_within(task, min(until, begun + COLD_WAIT) - now) for task, until in waits))
         return all(self.snapshot(server, caller) is not None for server in self.enabled())
 
     def _nudge(self, server: Server, caller: Caller, forced: bool) -> tuple[asyncio.Task[None], float] | None:
@@ -142,7 +150,7 @@ class Catalogue:
     async def _list(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
         self._stale.discard(key)
         try:
-            snapshot, pages, binding = await list_server(server, caller)
+            snapshot, pages, binding, missing = await list_server(server, caller)
         except Fault:
             self._failed(server, caller, key)
             return
@@ -152,9 +160,16 @@ class Catalogue:
             raise
         finally:
             self._tasks.pop(key, None)
-        self._failures.pop(key, None)
         place = (server.key, binding)
-        before = self._snapshots.get(place) or self._remembered.get((server.key, caller.principal))
+        before = self._snapshots.get(place) or self._last_known(server, caller)
+        if missing:
+            # A list that failed says nothing of what the server offers: what was known stands, and it is asked again.
+            snapshot = _with_what_was_known(snapshot, before, missing)
+            if self._failures.get(place, 0) < MAX_RELISTS:
+                self._failed(server, caller, place)
+        else:
+            self._failures.pop(key, None)
+            self._failures.pop(place, None)
         self._snapshots[place] = snapshot
         self._callers[place] = caller
         self.generation += 1
@@ -163,9 +178,10 @@ class Catalogue:
         if before is None or before.digest != snapshot.digest:
             found = {kind for kind in KINDS if _differs(before, snapshot, kind)}
             shared = all(listing.public for listing in snapshot.listings.values() if listing.entries)
-            self._remember(server.key, "" if shared else caller.principal, keep(snapshot, pages))
-            # For this principal's other clients, whose own sessions of the server are still to come.
-            self._remembered[(server.key, caller.principal)] = replace(snapshot, at=0.0, remembered=True)
+            if not missing:
+                self._remember(server.key, "" if shared else caller.principal, keep(snapshot, pages))
+                # For this principal's other clients, whose own sessions of the server are still to come.
+                self._remembered[(server.key, caller.principal)] = replace(snapshot, at=0.0, remembered=True)
         if (told or found) and not self._closed:
             self._changed(server.key, binding, frozenset(told), frozenset(found))
 
@@ -194,7 +210,15 @@ class Catalogue:
         self._pending.setdefault(place, set()).update(kinds)
         self._stale.add(place)
         if first:
-            asyncio.get_running_loop().call_later(COALESCE, self._relist, place, caller)
+            asyncio.get_running_loop().call_later(self._pace_of(place), self._relist, place, caller)
+
+    def _pace_of(self, place: tuple[str, str]) -> float:
+        """Seconds to gather changes for: longer each time where they go on and on, so that nobody else pays for them."""
+        now = time.monotonic()
+        pace, last = self._paces.get(place, (COALESCE, 0.0))
+        pace = min(pace * 2, MAX_PACE) if now - last < pace * 3 else COALESCE
+        self._paces[place] = (pace, now)
+        return pace
 
     def _relist(self, place: tuple[str, str], caller: Caller) -> None:
         server = self.servers.get(place[0])
@@ -221,6 +245,8 @@ class Catalogue:
             self._callers.pop(place, None)
             self._stale.discard(place)
             self._pending.pop(place, None)
+            self._paces.pop(place, None)
+            self._failures.pop(place, None)
         for key in [each for each in self._retries if each[1].startswith(f"{client}#")]:
             self._retries.pop(key).cancel()
 
@@ -236,6 +262,14 @@ async def _within(task: asyncio.Task[None], seconds: float) -> None:
     """Wait for a listing, but not for ever and never as its owner."""
     if seconds > 0 and not task.done():
         await asyncio.wait([task], timeout=seconds)
+
+
+def _with_what_was_known(snapshot: Snapshot, before: Snapshot | None, missing: frozenset[Kind]) -> Snapshot:
+    """The lists that failed as they were known before, where anything was."""
+    if before is None:
+        return replace(snapshot, digest="")
+    kept = {kind: before.listings[kind] for kind in missing if before.listings[kind].entries}
+    return replace(snapshot, listings={**snapshot.listings, **kept}, digest="")
 
 
 def _list_changed(snapshot: Snapshot, kind: str) -> bool:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 from interlock.cli.common import home_from
 from interlock.cli.exit_codes import CONFIGURATION, DENIED, NEEDS_APPROVAL, OF_VERDICT, OK, TOOL_ERROR, USAGE
-from interlock.cli.output import complain, console, print_json
+from interlock.cli.output import complain, console, print_json, safe
 from interlock.cli.starting import load, report_problems, run_loop
 
 if TYPE_CHECKING:
     from interlock.cli.inside import Approve
     from interlock.manifest.loading import Loaded
     from interlock.model.decision import Decision
+    from interlock.model.names import CanonicalName
     from interlock.wire.messages import Raw, RawMap
 
 
@@ -35,37 +36,62 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         name = CanonicalName.parse(args.tool)
-        text = sys.stdin.read() if args.arguments == "-" else args.arguments
-        arguments = json.loads(text)
-        if not isinstance(arguments, dict):
-            raise ValueError("the arguments must be a JSON object, such as '{\"query\": \"x\"}'")
+        arguments = _read_arguments(sys.stdin.read() if args.arguments == "-" else args.arguments)
     except ValueError as error:
         complain(f"usage: {error}")
         return USAGE
     loaded = load(args)
     failed = report_problems(loaded)
-    if name.server not in loaded.gateway.servers:
+    config = loaded.gateway.servers.get(name.server)
+    if config is None:
         known = ", ".join(loaded.gateway.servers) or "none"
         complain(f"no server is called {name.server!r} here; there are: {known}")
-        return CONFIGURATION if failed else DENIED
-    return run_loop(_call(args, loaded, home_from(args), str(name), text.encode()))
+        return CONFIGURATION if failed or not loaded.gateway.servers else DENIED
+    # A caller over the wire learns nothing of these; the person whose configuration it is should.
+    if config.blocked is not None:
+        complain(f"{name} was not called: {config.key} may not run: {config.blocked}")
+        return CONFIGURATION
+    if not config.enabled:
+        complain(f"{name} was not called: {config.key} is switched off ({config.origin})")
+        return DENIED
+    return run_loop(_call(args, loaded, home_from(args), name, arguments))
 
 
-async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, name: str, arguments: bytes) -> int:
+def _read_arguments(text: str) -> bytes:
+    """The arguments as they go to the server, spelled as they were given. Raises ValueError."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    try:
+        value = json.loads(text, parse_constant=refuse)
+        given = text.encode()
+    except RecursionError:
+        raise ValueError("the arguments are nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("the arguments are not valid UTF-8") from None
+    if not isinstance(value, dict):
+        raise ValueError("the arguments must be a JSON object, such as '{\"query\": \"x\"}'")
+    return given
+
+
+async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, canonical: CanonicalName, arguments: bytes) -> int:
     import contextlib
 
     from interlock.catalog.naming import exposed_name, profile_for
     from interlock.cli.inside import Inside
+    from interlock.journal.printable import printable
     from interlock.journal.trace import render, to_json
-    from interlock.model.names import CanonicalName
     from interlock.wire import messages
     from interlock.wire.messages import Raw, WireError
 
     async with Inside(loaded.gateway, home, args.host) as inside:
         pipeline = inside.runtime.pipeline
-        canonical = CanonicalName.parse(name)
+        name = str(canonical)
         verbatim = pipeline.verbatim == canonical.server
         exposed = canonical.item if verbatim else exposed_name(canonical, profile_for(args.host))
+        # The host itself is not here, so it cannot ask.
+        inside.client.asking_host = None
         inside.client.approve = _approver(args)
         with contextlib.ExitStack() as stack:
             status = None
@@ -76,7 +102,7 @@ async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, name: str,
                 if method == "notifications/progress" and status is not None:
                     status.update(f"{name}: {messages.try_str(params.get('message')) or 'working'}")
                 elif method == "notifications/message":
-                    complain(f"[{canonical.server}] {messages.try_json(params.get('data'))}")
+                    complain(printable(f"[{canonical.server}] {messages.try_json(params.get('data'))}"))
 
             exchange = inside.exchange("tools/call", {"name": messages.raw(exposed), "arguments": Raw(arguments)}, heard)
             try:
@@ -92,7 +118,10 @@ async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, name: str,
                 shown["trace"] = to_json(trace)
             print_json(shown)
         else:
-            _show(body, is_error)
+            if code == DENIED and trace is not None and trace.slug == "unknown-name":
+                complain(f"{name} was not called: it is denied here, or there is no such tool. `interlock tools` lists what there is.")
+            else:
+                _show(body, is_error)
             if args.trace and trace is not None:
                 sys.stderr.write("\n" + render(trace) + "\n")
             elif code not in (OK, TOOL_ERROR) and trace is not None:
@@ -101,18 +130,40 @@ async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, name: str,
 
 
 def _approver(args: argparse.Namespace) -> Approve:
-    async def approve(name: str, decision: Decision, arguments: Raw | None) -> bool:
-        import asyncio
+    async def approve(name: str, decision: Decision, arguments: Raw | None) -> bool | None:
+        from interlock.journal.printable import printable
 
         if args.yes and not decision.always:
             return True
         if not sys.stdin.isatty() or not sys.stderr.isatty():
-            return False
-        sys.stderr.write(f"{name} with {bytes(arguments or b'{}').decode('utf-8', 'replace')}\n({decision.reason})\n")
-        answer = await asyncio.to_thread(input, "Call it? [y/N] ")
-        return answer.strip().lower() in ("y", "yes")
+            return None
+        shown = printable(bytes(arguments or b"{}").decode("utf-8", "replace"))
+        sys.stderr.write(f"{printable(name)} with {shown}\n({decision.reason})\nCall it? [y/N] ")
+        sys.stderr.flush()
+        return (await _typed()).strip().lower() in ("y", "yes")
 
     return approve
+
+
+async def _typed() -> str:
+    """One line from the terminal; empty at its end. No thread waits for it, so Ctrl-C is heard at once."""
+    import asyncio
+    import os
+
+    if sys.platform == "win32":
+        return await asyncio.to_thread(sys.stdin.readline)
+    loop = asyncio.get_running_loop()
+    line: asyncio.Future[bytes] = loop.create_future()
+
+    def read() -> None:
+        if not line.done():
+            line.set_result(os.read(0, 4096))
+
+    loop.add_reader(0, read)
+    try:
+        return (await line).decode("utf-8", "replace")
+    finally:
+        loop.remove_reader(0)
 
 
 def _exit_code(body: bytes, is_error: bool, denied: bool) -> int:
@@ -132,12 +183,12 @@ def _exit_code(body: bytes, is_error: bool, denied: bool) -> int:
 def _show(body: bytes, is_error: bool) -> None:
     value = json.loads(body)
     if is_error:
-        complain(f"error {value.get('code')}: {value.get('message')}")
+        complain(safe(sys.stderr, f"error {value.get('code')}: {value.get('message')}"))
         return
     stream = sys.stderr if value.get("isError") is True else sys.stdout
     for item in value.get("content") or []:
         if isinstance(item, dict) and item.get("type") == "text":
-            stream.write(f"{item.get('text', '')}\n")
+            stream.write(safe(stream, f"{item.get('text', '')}\n"))
         else:
             stream.write(json.dumps(item, ensure_ascii=False) + "\n")
     if not value.get("content") and "structuredContent" in value:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -117,9 +116,9 @@ def _server_dict(config: ServerConfig, missing: Mapping[str, list[str]]) -> Mapp
 
 
 def _show(loaded: Loaded, missing: Mapping[str, list[str]]) -> None:
-    from rich.console import Console
+    from interlock.cli import output
 
-    console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 160)
+    console = output.console(width=160, soft_wrap=True)
     if not loaded.gateway.servers and not loaded.problems:
         console.print("No manifest declares a server here.")
         console.print("A first one, as interlock.yaml in this folder or in Interlock's home:", end="\n\n")

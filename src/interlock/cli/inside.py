@@ -17,7 +17,7 @@ from interlock.wire import messages
 from interlock.wire.eras import Era, RequestMeta
 from interlock.wire.messages import EMPTY_OBJECT, Raw, RawMap
 
-Approve = Callable[[str, Decision, Raw | None], Awaitable[bool]]
+Approve = Callable[[str, Decision, Raw | None], Awaitable[bool | None]]
 
 
 class Listener:

@@ -50,6 +50,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
+    _open_standard_streams()
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] == ["--version"]:
         from interlock.build import build
@@ -68,15 +69,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         root.print_help()
         return 2
     args.greeting = greeting
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a server's text may hold what this terminal cannot show
     try:
         code: int = args.run(args)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader of our output has gone (`interlock tools | head`): not a fault worth a traceback.
-        sys.stderr.close()
+        # The reader of our output has gone (`interlock tools | head`): not a fault worth a traceback, now or at the exit.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except OSError as error:
+        # A full disk, a home that cannot be read: the system's own words say more than a traceback.
+        what = f"{error.filename}: " if error.filename is not None else ""
+        sys.stderr.write(f"interlock: cannot go on: {what}{error.strerror or error}\n")
+        return 8
     return code
+
+
+def _open_standard_streams() -> None:
+    """Where a standard stream is closed, the next file or socket would take its number, and strangers would write to it."""
+    import os
+
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
 
 
 if __name__ == "__main__":

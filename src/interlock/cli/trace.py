@@ -119,15 +119,14 @@ def _show_recent(store: SqliteStore, args: argparse.Namespace) -> int:
 
 def _print_table(traces: Sequence[RouteTrace]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from interlock.cli import output
     from interlock.journal.printable import printable
     from interlock.journal.trace import local_time, seconds
 
-    # A pipe has no width of its own; 80 columns would fold what the next program wants to read.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    console = output.console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("at", "id", "status"):
         table.add_column(column, no_wrap=True)

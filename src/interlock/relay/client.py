@@ -44,8 +44,10 @@ class Client:
         self.ready = False
         """True once a legacy client has sent `notifications/initialized` (or anything after `initialize`)."""
         self.push: Callable[[bytes], None] | None = None
-        self.approve: Callable[[str, Decision, Raw | None], Awaitable[bool]] | None = None
-        """Asks the person directly, where Interlock itself is at the terminal (`interlock call`)."""
+        self.asking_host = principal.host
+        """The host whose own asking may count (`approval: host`): the principal's, unless that host is not really there."""
+        self.approve: Callable[[str, Decision, Raw | None], Awaitable[bool | None]] | None = None
+        """Asks the person directly, where Interlock itself is at the terminal (`interlock call`). None: nobody could be asked."""
         self.open: dict[Id, Exchange] = {}
         self.listens: dict[int, Listen] = {}
         self.subscriptions: set[str] = set()

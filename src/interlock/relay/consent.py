@@ -35,9 +35,10 @@ async def ask_person(
                 return "a person approved it"
             raise _declined(server, tool)
     if client.approve is not None:
-        if await client.approve(tool, decision, arguments):
+        said = await client.approve(tool, decision, arguments)
+        if said:
             return "approved at the terminal"
-        raise needs_approval(server, tool, decision)
+        raise _declined(server, tool) if said is False else _no_terminal(server, tool, decision)
     capabilities = exchange.meta.capabilities if exchange.era is Era.MODERN else client.capabilities
     if not has_capability(capabilities, "elicitation/create"):
         raise needs_approval(server, tool, decision)
@@ -59,6 +60,16 @@ def needs_approval(server: str, tool: str, decision: Decision) -> Fault:
         "needs-approval",
         f"needs approval: {decision.reason}{where}, and this client cannot ask a person. Run it once by hand with "
         f"`interlock call {tool}`, or set the tool's `approval` or `policy.defaultApproval` in the manifest.",
+        stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=server, tool=tool, retry="later",
+    )  # fmt: skip
+
+
+def _no_terminal(server: str, tool: str, decision: Decision) -> Fault:
+    where = f" ({decision.rule})" if decision.rule else ""
+    more = "" if decision.always else ", or add --yes"
+    return Fault(
+        "needs-approval",
+        f"{tool} was not called: it needs approval: {decision.reason}{where}. There is no terminal to ask at; call it from one{more}.",
         stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=server, tool=tool, retry="later",
     )  # fmt: skip
 

@@ -76,6 +76,8 @@ class HttpCarrier:
         post.ticket = self.pool.send(post, head + b"content-length: %d\r\n\r\n" % len(message) + message)
 
     def tell(self, message: bytes) -> None:
+        if self.pool.crowded:
+            return
         head = self._post_head + self._session_headers()
         self.pool.send(_Told(self), head + b"content-length: %d\r\n\r\n" % len(message) + message)
 
@@ -102,7 +104,7 @@ class HttpCarrier:
         head = self._get_head + self._session_headers()
         if last_id is not None:
             head += b"last-event-id: " + last_id.encode("utf-8", "replace") + b"\r\n"
-        return self.pool.send(handler, head + b"\r\n")
+        return self.pool.send(handler, head + b"\r\n", lasting=isinstance(handler, _Stream))
 
     async def close(self) -> None:
         if self._stream is not None:

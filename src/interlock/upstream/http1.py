@@ -21,6 +21,9 @@ CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 4.0
 """Idle connections are dropped before usual servers close them (5 s), so that a request rarely meets a closing one."""
 MAX_CONNECTIONS = 256
+"""For requests. Streams that stay open for as long as their session does are not counted: they would leave none for calls."""
+MAX_WAITING_ASIDE = 1024
+"""Requests that may wait for a connection before messages that nobody waits for are dropped."""
 
 
 class Handler(Protocol):
@@ -78,6 +81,8 @@ class Connection(asyncio.Protocol):
         self.handler: Handler | None = None
         self.transport: asyncio.Transport | None = None
         self.idle_since = 0.0
+        self.lasting = False
+        """True while it serves a stream that stays open."""
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
         self._head_done = False
@@ -188,11 +193,12 @@ class Connection(asyncio.Protocol):
 class Ticket:
     """One request on its way; `abandon` works whether it waits for a connection or already has one."""
 
-    __slots__ = ("abandoned", "connection", "data", "handler")
+    __slots__ = ("abandoned", "connection", "data", "handler", "lasting")
 
-    def __init__(self, handler: Handler, data: bytes) -> None:
+    def __init__(self, handler: Handler, data: bytes, lasting: bool = False) -> None:
         self.handler = handler
         self.data = data
+        self.lasting = lasting
         self.connection: Connection | None = None
         self.abandoned = False
 
@@ -212,14 +218,20 @@ class Pool:
         self._idle: list[Connection] = []
         self._waiting: deque[Ticket] = deque()
         self._connecting = 0
+        self._lasting = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._closed = False
         self._sweeper: asyncio.TimerHandle | None = None
 
-    def send(self, handler: Handler, data: bytes) -> Ticket:
-        """Send now where a connection is idle, else as soon as one is there."""
-        ticket = Ticket(handler, data)
+    @property
+    def crowded(self) -> bool:
+        """True where so much waits already that what nobody waits for had better not be added."""
+        return len(self._waiting) > MAX_WAITING_ASIDE
+
+    def send(self, handler: Handler, data: bytes, lasting: bool = False) -> Ticket:
+        """Send now where a connection is idle, else as soon as one is there. `lasting`: the answer is a stream that stays open."""
+        ticket = Ticket(handler, data, lasting)
         now = self._loop.time()
         while self._idle:
             connection = self._idle.pop()
@@ -227,8 +239,7 @@ class Pool:
             if transport is None or transport.is_closing() or now - connection.idle_since > IDLE_SECONDS:
                 connection.close()
                 continue
-            ticket.connection = connection
-            connection.send(handler, data)
+            self._give(connection, ticket)
             return ticket
         self._waiting.append(ticket)
         self._connect_more()
@@ -236,7 +247,7 @@ class Pool:
 
     def _connect_more(self) -> None:
         # No more attempts than there are requests waiting: connections that come free serve them as well.
-        room = len(self.open) + self._connecting < MAX_CONNECTIONS
+        room = len(self.open) - self._lasting + self._connecting < MAX_CONNECTIONS
         if self._connecting < len(self._waiting) and room and not self._closed:
             self._connecting += 1
             task = self._loop.create_task(self._connect())
@@ -269,12 +280,12 @@ class Pool:
 
     def release(self, connection: Connection) -> None:
         """The connection is free: give it the next waiting request, or keep it."""
+        self._no_stream(connection)
         while self._waiting:
             ticket = self._waiting.popleft()
             if ticket.abandoned:
                 continue
-            ticket.connection = connection
-            connection.send(ticket.handler, ticket.data)
+            self._give(connection, ticket)
             return
         if self._closed:
             connection.close()
@@ -283,6 +294,20 @@ class Pool:
         self._idle.append(connection)
         if self._sweeper is None:
             self._sweeper = self._loop.call_later(IDLE_SECONDS, self._sweep)
+
+    def _give(self, connection: Connection, ticket: Ticket) -> None:
+        ticket.connection = connection
+        if ticket.lasting:
+            connection.lasting = True
+            self._lasting += 1
+        connection.send(ticket.handler, ticket.data)
+        if ticket.lasting and self._waiting:
+            self._connect_more()
+
+    def _no_stream(self, connection: Connection) -> None:
+        if connection.lasting:
+            connection.lasting = False
+            self._lasting -= 1
 
     def _sweep(self) -> None:
         self._sweeper = None
@@ -294,6 +319,7 @@ class Pool:
 
     def forget(self, connection: Connection) -> None:
         self.open.discard(connection)
+        self._no_stream(connection)
         if connection in self._idle:
             self._idle.remove(connection)
         if self._waiting:

@@ -27,6 +27,10 @@ LIST_KINDS: dict[str, ListKind] = {
 
 Done = Callable[["Reply | BaseException"], None]
 """Told of a call's outcome, once."""
+HOLD_SECONDS = 1800.0
+"""How long the questions of one call may stop its clock, all together."""
+MAX_QUESTIONS = 32
+"""Questions of one session that may be open: a server must not use up what its neighbours may ask the same client."""
 SWEEP_SECONDS = 0.1
 """How coarse deadlines are."""
 
@@ -41,7 +45,10 @@ class Call:
     It is settled once, by an answer or by a failure; whatever comes later is ignored.
     """
 
-    __slots__ = ("_done", "_pending", "context", "expires", "id", "method", "outgoing", "seconds", "settled")
+    __slots__ = (
+        "_done", "_held_since", "_holds", "_left", "_patience", "_pending", "context", "expires", "id", "method", "outgoing",
+        "seconds", "settled",
+    )  # fmt: skip
 
     def __init__(
         self, id: int, method: str, outgoing: Outgoing | None, seconds: float, pending: dict[int, Call], done: Done
@@ -56,6 +63,24 @@ class Call:
         self.settled = False
         self._pending = pending
         self._done = done
+        self._holds = 0
+        self._held_since = self._left = 0.0
+        self._patience = HOLD_SECONDS
+
+    def hold(self, now: float) -> None:
+        """A question of the server is open: the clock of the call stands still while a person thinks, but not for ever."""
+        self._holds += 1
+        if self._holds == 1 and self.expires:
+            self._held_since, self._left = now, self.expires - now
+            self.expires = now + self._left + self._patience
+
+    def go_on(self, now: float) -> None:
+        """A question is answered; the clock runs again where no other is open."""
+        self._holds -= 1
+        if not self._holds and self._held_since:
+            self._patience = max(self._patience - (now - self._held_since), 0.0)
+            self._held_since = 0.0
+            self.expires = now + self._left
 
     def settle(self, outcome: Reply | BaseException) -> None:
         if not self.settled:
@@ -342,6 +367,10 @@ class Session:
             text = "a server of this revision may not send requests (2026-07-28, basic/patterns/mrtr)"
             self._respond(messages.error(id, messages.error_body(codes.METHOD_NOT_FOUND, text)))
             return
+        if id in self._asking or len(self._asking) >= MAX_QUESTIONS:
+            text = "too many questions are open" if id not in self._asking else "a question with this id is still open"
+            self._respond(messages.error(id, messages.error_body(codes.INVALID_REQUEST, text)))
+            return
         task = self.spawn(self._ask(id, message.method, message.params, call or self._oldest()))
         self._asking[id] = task
         task.add_done_callback(lambda _: self._asking.pop(id, None))
@@ -349,10 +378,8 @@ class Session:
     async def _ask(self, id: messages.Id, method: str, params: Raw | None, call: Call | None) -> None:
         sink = call.outgoing.sink if call is not None and call.outgoing is not None else None
         progress = self._progress_back(params)
-        # The clock of the call stands still while a person thinks.
-        left = 0.0
-        if call is not None and call.expires:
-            left, call.expires = call.expires - self._loop.time(), 0.0
+        if call is not None:
+            call.hold(self._loop.time())
         try:
             if sink is not None:
                 reply = await sink.on_question(method, params, progress)
@@ -362,8 +389,8 @@ class Session:
         except Fault as fault:
             answer = messages.error(id, messages.error_body(codes.code_of(fault.slug), fault.message))
         finally:
-            if call is not None and left > 0:
-                call.expires = self._loop.time() + left
+            if call is not None:
+                call.go_on(self._loop.time())
         self._respond(answer)
 
     def _progress_back(self, params: Raw | None) -> Progress:

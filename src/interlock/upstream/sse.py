@@ -33,7 +33,7 @@ class SseCarrier:
     async def connect(self, seconds: float) -> None:
         """Open the stream and wait for its `endpoint` event. Raises Fault."""
         head = f"GET {target_of(self.url)} HTTP/1.1\r\n".encode() + self._common + b"accept: text/event-stream\r\n\r\n"
-        self._ticket = self.pool.send(self, head)
+        self._ticket = self.pool.send(self, head, lasting=True)
         try:
             async with asyncio.timeout(seconds):
                 endpoint = await self._endpoint
@@ -107,6 +107,8 @@ class SseCarrier:
         return not isinstance(call.context, Ticket) or call.context.connection is not None
 
     def tell(self, message: bytes) -> None:
+        if self.pool.crowded:
+            return
         self.pool.send(_Posted(self, None), self._post(message))
 
     def cancel(self, call: Call) -> None:

@@ -12,6 +12,8 @@ from interlock.upstream.session import Call, Session
 from interlock.wire import messages
 from interlock.wire.lines import LineSplitter, looks_like_message
 
+MAX_UNSENT_BYTES = 16 * 1024 * 1024
+"""What may wait for a server that does not read: enough for its largest request, and not all the memory."""
 STOP_SECONDS = 2.0
 """How long a server gets to leave after its stdin is closed, before it is told and then made to."""
 
@@ -54,10 +56,23 @@ class StdioCarrier:
 
     # -- Carrier
     def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
+        if self._full():
+            # Not at once: who sends does not expect the answer before it has the call.
+            full = evidence.not_sent(self.session.server, "the server stopped taking its input")
+            self._loop.call_soon(call.fail, full)
+            return
         self._sending.append(call)
-        self.tell(message)
+        self._say(message)
 
     def tell(self, message: bytes) -> None:
+        # A server that asks and asks without reading the answers must not fill our memory with them.
+        if not self._full():
+            self._say(message)
+
+    def _full(self) -> bool:
+        return self.child is not None and self.child.unsent > MAX_UNSENT_BYTES
+
+    def _say(self, message: bytes) -> None:
         # What one turn of the event loop has to say goes out in one write: the same bytes for a fraction of the calls.
         if not self._out:
             self._loop.call_soon(self._flush)
