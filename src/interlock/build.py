@@ -9,9 +9,19 @@ from pathlib import Path
 from interlock import __version__
 
 
-@cache
 def build() -> str:
-    """`vX.Y.Z+HASH`, twelve hex digits over the names and contents of the package's files."""
+    """`vX.Y.Z+HASH`, twelve hex digits over the names and contents of the package's files. Never raises.
+
+    The hash is `unread` where the files cannot be read now: errors that name the build are wanted then above all.
+    """
+    try:
+        return _build()
+    except OSError:
+        return f"v{__version__}+unread"
+
+
+@cache
+def _build() -> str:
     root = Path(__file__).resolve().parent
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):

@@ -355,6 +355,13 @@ class Pipeline:
             trace.name = str(hidden.entry.canonical)
             decision = hidden.decision
             trace.marks.append(Mark(Stage.AUTHORIZE, "deny", f"{decision.gate}: {decision.reason}", decision.rule, 0))
+        else:
+            # For the person who reads the trace; the caller learns nothing of servers that it may not use.
+            trace.marks += [
+                Mark(Stage.DISCOVER, server.state, f"{key}: {config.blocked or 'switched off'}", str(config.origin), 0)
+                for key, config in self.gateway.servers.items()
+                if (server := self.servers[key]).state in ("blocked", "disabled") and _may_belong(exposed, key)
+            ]
         word = {"tools": "tool", "prompts": "prompt"}.get(kind, "resource")
         return Fault(
             "unknown-name", f"Unknown {word}: {exposed}",
@@ -470,7 +477,7 @@ class Pipeline:
         servers = list(self.catalogue.enabled())
         # The method becomes a header on the way to a modern server, so it must be able to stand in one.
         plain = exchange.method.isascii() and exchange.method.isprintable() and exchange.method == exchange.method.strip()
-        if len(servers) != 1 or not plain:
+        if len(servers) != 1 or not plain or _means_a_known_method(exchange.method):
             attempt.mark(Stage.DISCOVER, "refused", "no rule says which server takes this method")
             self._observe(attempt, "error", 0)
             raise WireError(codes.METHOD_NOT_FOUND, f"Method not found: {exchange.method}", exchange.id)
@@ -594,6 +601,29 @@ def _asked_server(attempt: Attempt) -> bool:
 
 def _has_round(exchange: Exchange) -> bool:
     return exchange.era is Era.MODERN and ("requestState" in exchange.params or "inputResponses" in exchange.params)
+
+
+def _letters(method: str) -> str:
+    return "".join(char for char in method.lower() if char.isalnum())
+
+
+_JUDGED: Final = frozenset(
+    map(
+        _letters,
+        (
+            "initialize", "ping", "server/discover", "subscriptions/listen", "logging/setLevel", "completion/complete",
+            "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/templates/list",
+            "resources/read", "resources/subscribe", "resources/unsubscribe",
+        ),
+    )
+)  # fmt: skip
+
+
+def _means_a_known_method(method: str) -> bool:
+    """`Tools/Call` is none of ours, but a lenient server may take it for `tools/call`, past every gate. Nor may a request be
+    dressed as a notification: it could cancel what another client has open."""
+    letters = _letters(method)
+    return letters in _JUDGED or letters.startswith("notifications")
 
 
 def _may_belong(exposed: str, key: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -108,18 +108,26 @@ DOWN = pytest.mark.parametrize("down", ["modern", "legacy"])
 
 
 @pytest.fixture(scope="session")
-def setting(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
-    made = start(request.param, tmp_path_factory.mktemp(str(request.param)))
-    yield made
-    made.close()
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Kind], Setting]]:
+    """All that run, each started when first asked for."""
+    running: dict[Kind, Setting] = {}
+
+    def of(kind: Kind) -> Setting:
+        if kind not in running:
+            running[kind] = start(kind, tmp_path_factory.mktemp(str(kind)))
+        return running[kind]
+
+    yield of
+    for each in running.values():
+        each.close()
 
 
-@pytest.fixture(autouse=True)
-def _fresh(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No test leaves its answers to the next."""
-    yield
-    if "setting" in request.fixturenames:
-        script = request.getfixturevalue("setting").script
-        script.answer = None
-        while not script.answers.empty():
-            script.answers.get_nowait()
+@pytest.fixture
+def setting(request: pytest.FixtureRequest, settings: Callable[[Kind], Setting]) -> Iterator[Setting]:
+    """The one that a test is about, and afterwards without the answers that the test gave it."""
+    found = settings(request.param)
+    yield found
+    script = found.script
+    script.answer = None
+    while not script.answers.empty():
+        script.answers.get_nowait()

@@ -102,12 +102,13 @@ class Script:
     asked: list[Asked] = field(default_factory=list)
     answers: queue.Queue[Asked] = field(default_factory=queue.Queue)
     """What the client answered to questions, in order."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    news: threading.Condition = field(default_factory=threading.Condition)
 
     def reply(self, asked: Asked) -> list[bytes]:
         """The messages that answer one message, in order."""
-        with self.lock:
+        with self.news:
             self.asked.append(asked)
+            self.news.notify_all()
         method = asked.method
         if method == "":
             self.answers.put(asked)
@@ -132,8 +133,20 @@ class Script:
 
     def taken(self, method: str) -> list[Asked]:
         """All messages with this method so far."""
-        with self.lock:
+        with self.news:
             return [each for each in self.asked if each.method == method]
+
+    def wait(self, wanted: Callable[[Asked], bool], start: int = 0) -> Asked:
+        """The first message from number `start` on that is wanted, now or as soon as it comes. Raises TimeoutError."""
+
+        def found() -> Asked | None:
+            return next((each for each in self.asked[start:] if wanted(each)), None)
+
+        with self.news:
+            first = self.news.wait_for(found, SECONDS)
+        if first is None:
+            raise TimeoutError("the message did not come")
+        return first
 
 
 def result(id: bytes, body: bytes) -> bytes:
@@ -196,11 +209,6 @@ class HttpPeer(Listener):
         for each in list(self._streams):
             each.put(message)
 
-    @property
-    def streams(self) -> int:
-        """How many streams have been opened for `push`."""
-        return len(self._streams)
-
     def serve(self, connection: socket.socket) -> None:
         reader = connection.makefile("rb")
         while line := reader.readline():
@@ -213,7 +221,7 @@ class HttpPeer(Listener):
             headers = {name: value[1:] if value[:1] == " " else value for name, value in headers.items()}
             body = reader.read(int(headers.get("content-length", "0")))
             if method == "GET":
-                self._stream(connection, None)
+                self._stream(connection, Asked(b'{"method":"GET"}', headers))
             elif method == "DELETE":
                 connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
             else:
@@ -221,7 +229,6 @@ class HttpPeer(Listener):
 
     def _post(self, connection: socket.socket, asked: Asked) -> None:
         if asked.method == "subscriptions/listen" and self.script.era == "modern":
-            self.script.reply(asked)
             self._stream(connection, asked)
             return
         replies = self.script.reply(asked)
@@ -244,12 +251,13 @@ class HttpPeer(Listener):
                     _chunk(connection, each)
             connection.sendall(b"0\r\n\r\n")
 
-    def _stream(self, connection: socket.socket, asked: Asked | None) -> None:
+    def _stream(self, connection: socket.socket, asked: Asked) -> None:
         connection.sendall(STREAM)
-        if asked is not None:
+        if asked.method != "GET":
             _chunk(connection, ACKNOWLEDGED.replace(b"$ID", asked.id))
         mine: queue.Queue[bytes] = queue.Queue()
         self._streams.append(mine)
+        self.script.reply(asked)
         while True:
             _chunk(connection, mine.get())
 
@@ -276,10 +284,6 @@ class StdioPeer(Listener):
     def push(self, message: bytes) -> None:
         for each in self._writers:
             each.sendall(message + b"\n")
-
-    @property
-    def streams(self) -> int:
-        return len(self._writers)
 
     def serve(self, connection: socket.socket) -> None:
         self._writers.append(connection)

@@ -61,7 +61,7 @@ def test_a_denied_call_says_what_did_not_run(make_trace: MakeTrace) -> None:
     assert lines[2:5] == [
         "  status  denied: refused; the server did not get it",
         "  verdict never_reached: the server did not act on the request",
-        "  error   denied (docs/errors.md)",
+        "  error   denied (docs/errors.md#denied)",
     ]
     assert "  eras    client 2026-07-28, server not asked" in lines
     assert lines[lines.index("") + 1 :] == [

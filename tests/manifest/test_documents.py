@@ -120,6 +120,15 @@ REFUSED = {
         "policy.defaultApproval",
         "defaultApproval: always",
     ),
+    "approval of another program": Refused(
+        BASE + "policy: {defaultApproval: allow}\n", "wrong-word", 6, "policy.defaultApproval", "defaultApproval: auto"
+    ),
+    "ask for prompt": Refused(
+        BASE + "tools: {a: {approval: ask}}\n", "wrong-word", 6, "tools.a.approval", "approval: prompt"
+    ),
+    "deny as approval": Refused(
+        BASE + "tools: {a: {approval: deny}}\n", "wrong-word", 6, "tools.a.approval", "capability: {tools: {deny:"
+    ),
     "glob in overrides": Refused(BASE + "tools:\n  'issues.*': {read: true}\n", "wrong-form", 7, "tools (name)"),
     "empty glob": Refused(BASE + 'capability: {tools: {deny: [""]}}\n', "empty", 6, "capability.tools.deny[0]"),
     "header of ours": Refused(
@@ -162,7 +171,7 @@ REFUSED = {
     "merge key": Refused(BASE + "source: {<<: {version: x}}\n", "yaml-merge", 6, "", schema_says=False),
     "alias to itself": Refused(BASE + "source: &a {version: *a}\n", "yaml-alias", 6, "", schema_says=False),
     "list as name": Refused(BASE + "? [a]\n: b\n", "yaml-key", 6, "", schema_says=False),
-    "tab": Refused(BASE + "policy:\n\tdefaultApproval: auto\n", "yaml-syntax", 7, "", schema_says=False),
+    "tab": Refused(BASE + "policy:\n\tdefaultApproval: auto\n", "yaml-syntax", 7, "", "spaces", schema_says=False),
     "bidi in owner": Refused(BASE + 'owner: "a\\u202eb"\n', "wrong-form", 6, "owner"),
 }
 

@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .http import Broken, exchange
+from .raw_http import Broken, exchange
 
 Era = Literal["legacy", "modern"]
 Message = dict[str, Any]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .http import READ_LIMIT
+from .raw_http import READ_LIMIT
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30.0
@@ -121,11 +121,11 @@ def url_entry(key: str, kind: str, port: int, **more: Any) -> dict[str, Any]:
 
 
 def _entry(key: str, transports: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Calls run unasked unless `policy` says otherwise; a `defaultApproval` of None leaves it unsaid."""
     policy = {"defaultApproval": "auto", **more.get("policy", {})}
-    if policy["defaultApproval"] is None:
-        del policy["defaultApproval"]
-    entry = {"schemaVersion": "agent-routing/v1", "integrationId": f"test.{key}", "key": key, "transports": dict(transports)}
-    return {**entry, **more, **({"policy": policy} if policy else {})}
+    entry: dict[str, Any] = {"schemaVersion": "agent-routing/v1", "integrationId": f"test.{key}", "key": key}
+    entry |= {"transports": dict(transports), **more, "policy": {k: v for k, v in policy.items() if v is not None}}
+    return {name: value for name, value in entry.items() if value != {}}
 
 
 def write_home(folder: Path, entries: Iterable[Mapping[str, Any]]) -> Path:
@@ -137,14 +137,23 @@ def write_home(folder: Path, entries: Iterable[Mapping[str, Any]]) -> Path:
 
 
 async def up(home: Path, *options: str, program: Sequence[str] = ("-m", "interlock")) -> Running:
-    """`interlock up` on a free port, serving anybody unless options say otherwise."""
+    """`interlock up` on a free port, serving anybody unless `--with-credential` is among the options."""
     credential = () if "--with-credential" in options else ("--no-credential",)
     given = [each for each in options if each != "--with-credential"]
-    command = [sys.executable, *program, "up", "--home", str(home), "--port", "0", "--no-socket", *credential, *given]
+    command = [sys.executable, *program, "up", "--home", str(home), "--port", "0", *credential, *given]
     return await start(command, home=home)
 
 
-async def connect(home: Path, *options: str) -> Running:
-    """`interlock connect` serving by itself, its standard input and output free for a client."""
-    command = [sys.executable, "-m", "interlock", "connect", "--alone", "--home", str(home), *options]
-    return await start(command, home=home, stdio=True)
+async def connect(home: Path, *options: str, alone: bool = True, program: Sequence[str] = ("-m", "interlock")) -> Running:
+    """`interlock connect`, its standard input and output free for a client. Serves by itself unless told otherwise."""
+    single = ("--alone",) if alone else ()
+    return await start([sys.executable, *program, "connect", *single, "--home", str(home), *options], home=home, stdio=True)
+
+
+async def credential(home: Path, name: str) -> str:
+    """What `interlock credential NAME` prints."""
+    running = await start([sys.executable, "-m", "interlock", "credential", name, "--home", str(home)], home=home, stdio=True)
+    assert running.process.stdout is not None
+    out = await running.process.stdout.read()
+    await running.stop()
+    return out.decode().strip()

@@ -11,7 +11,7 @@ import pytest
 from interlock.lab.content import PIXEL_PNG, SILENCE_WAV
 
 from .client import CAPABILITIES, Message
-from .conftest import Pair
+from .world import Pair
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Pair
+from .world import Pair
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

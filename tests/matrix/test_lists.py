@@ -9,7 +9,7 @@ import pytest
 from interlock.lab.matrix import MatrixOptions, matrix_content
 
 from .client import Message
-from .conftest import Pair
+from .world import Pair
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from .client import PREFIX, Message
-from .conftest import Pair
+from .world import Pair
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

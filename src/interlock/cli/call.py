@@ -14,11 +14,14 @@ from interlock.cli.output import complain, console, print_json, safe
 from interlock.cli.starting import load, report_problems, run_loop
 
 if TYPE_CHECKING:
+    from interlock.catalog.view import View
     from interlock.cli.inside import Approve
     from interlock.manifest.loading import Loaded
     from interlock.model.decision import Decision
     from interlock.model.names import CanonicalName
     from interlock.wire.messages import Raw, RawMap
+
+_EXAMPLE = "write them in single quotes, as in '{\"query\": \"x\"}'"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -36,6 +39,10 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         name = CanonicalName.parse(args.tool)
+    except ValueError as error:
+        complain(f"usage: {error}; `interlock tools` lists them")
+        return USAGE
+    try:
         arguments = _read_arguments(sys.stdin.read() if args.arguments == "-" else args.arguments)
     except ValueError as error:
         complain(f"usage: {error}")
@@ -44,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     failed = report_problems(loaded)
     config = loaded.gateway.servers.get(name.server)
     if config is None:
-        known = ", ".join(loaded.gateway.servers) or "none"
-        complain(f"no server is called {name.server!r} here; there are: {known}")
+        known = ", ".join(loaded.gateway.servers) or "none (`interlock check` says where manifests are looked for)"
+        complain(f"{name} was not called: no server is called {name.server!r} here; there are: {known}")
         return CONFIGURATION if failed or not loaded.gateway.servers else DENIED
     # A caller over the wire learns nothing of these; the person whose configuration it is should.
     if config.blocked is not None:
@@ -70,8 +77,10 @@ def _read_arguments(text: str) -> bytes:
         raise ValueError("the arguments are nested too deeply") from None
     except UnicodeEncodeError:
         raise ValueError("the arguments are not valid UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the arguments are not JSON ({error}): {_EXAMPLE}") from None
     if not isinstance(value, dict):
-        raise ValueError("the arguments must be a JSON object, such as '{\"query\": \"x\"}'")
+        raise ValueError(f"the arguments must be a JSON object: {_EXAMPLE}")
     return given
 
 
@@ -119,14 +128,26 @@ async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, canonical:
             print_json(shown)
         else:
             if code == DENIED and trace is not None and trace.slug == "unknown-name":
-                complain(f"{name} was not called: it is denied here, or there is no such tool. `interlock tools` lists what there is.")
+                meant = "" if trace.name is not None else _meant(name, pipeline.view(exchange))
+                complain(
+                    f"{name} was not called: it is denied here, or there is no such tool{meant}. `interlock tools` lists what there is."
+                )
             else:
                 _show(body, is_error)
             if args.trace and trace is not None:
                 sys.stderr.write("\n" + render(trace) + "\n")
             elif code not in (OK, TOOL_ERROR) and trace is not None:
-                complain(f"the route it took: interlock trace {trace.id}")
+                meaning = f"{trace.verdict}, see docs/errors.md#{trace.slug}; " if trace.slug else ""
+                complain(f"{meaning}the route it took: interlock trace {trace.id}")
         return code
+
+
+def _meant(name: str, view: View) -> str:
+    """The listed tool that looks most like a name that is not: what somebody who mistyped it needs to read."""
+    import difflib
+
+    near = difflib.get_close_matches(name, [str(route.entry.canonical) for route in view.routes["tools"].values()], 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _approver(args: argparse.Namespace) -> Approve:

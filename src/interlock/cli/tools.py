@@ -13,6 +13,7 @@ from interlock.cli.starting import load, report_problems, run_loop
 
 if TYPE_CHECKING:
     from interlock.manifest.loading import Loaded
+    from interlock.upstream.server import Server
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     loaded = load(args)
     if report_problems(loaded) and not loaded.gateway.servers:
         return CONFIGURATION
+    if not loaded.gateway.servers:
+        complain("no manifest declares a server here: `interlock check` shows a first one")
     rows, faults, problems = run_loop(_rows(args, loaded, home_from(args)))
     for line in [*faults, *problems]:
         complain(line)
@@ -71,7 +74,7 @@ async def _rows(args: argparse.Namespace, loaded: Loaded, home: Path) -> tuple[l
                 }
             )
         faults = [
-            f"{server.key}: {server.config.blocked or (server.last_fault.message if server.last_fault else server.state)}"
+            _why_not(server)
             for server in inside.runtime.servers.values()
             if pipeline.catalogue.snapshot(server, inside.caller) is None
         ]
@@ -80,6 +83,12 @@ async def _rows(args: argparse.Namespace, loaded: Loaded, home: Path) -> tuple[l
         ]
         problems += view.collisions
         return rows, faults, problems
+
+
+def _why_not(server: Server) -> str:
+    """Why this server has no list. Some of the reasons begin with its name already."""
+    why = server.config.blocked or (server.last_fault.message if server.last_fault else server.state)
+    return why if why.startswith(f"{server.key}: ") else f"{server.key}: {why}"
 
 
 def _table(rows: list[Row]) -> None:
@@ -95,4 +104,5 @@ def _table(rows: list[Row]) -> None:
     out.print(table)
     total = sum(int(str(row["tokens"])) for row in rows)
     servers = len({row["server"] for row in rows})
-    out.print(f"{len(rows)} tools of {servers} servers, about {total} tokens of context (an estimate: docs/names.md)")
+    count = f"{len(rows)} tool{'s' * (len(rows) != 1)} of {servers} server{'s' * (servers != 1)}"
+    out.print(f"{count}, about {total} tokens of context (an estimate: docs/names.md)")

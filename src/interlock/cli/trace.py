@@ -44,7 +44,12 @@ def add(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--server", default=None, metavar="S", help="only calls to this server")
     parser.add_argument(
-        "--status", default=None, metavar="S", help="only calls that ended so: ok, denied, outcome_unknown, ..."
+        "--status",
+        type=_status,
+        default=None,
+        metavar="S",
+        help="only calls that ended so: ok, tool_error, error, denied, needs_approval, input_required, cancelled, "
+        "never_reached, wait, outcome_unknown",
     )
     parser.set_defaults(run=run)
 
@@ -53,6 +58,14 @@ def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= 1_000_000:
         raise argparse.ArgumentTypeError("write a number from 1 to 1000000")
     return int(text)
+
+
+def _status(text: str) -> str:
+    from interlock.journal.trace import STATUSES
+
+    if text not in STATUSES:
+        raise argparse.ArgumentTypeError(f"{text!r} is none; write one of {', '.join(STATUSES)}")
+    return text
 
 
 def run(args: argparse.Namespace) -> int:

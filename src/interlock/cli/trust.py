@@ -127,6 +127,9 @@ def description(trust: Trust, before: Record | None) -> Iterator[str]:
     yield ""
 
 
+_LISTS: Mapping[str, str] = {"capability.tools.allow": "only", "capability.tools.deny": "never"}
+
+
 def _plan_lines(plan: LaunchPlan) -> Iterator[str]:
     if plan.command:
         words = [visible(word, quoted=True) for word in plan.command]
@@ -141,7 +144,9 @@ def _plan_lines(plan: LaunchPlan) -> Iterator[str]:
     for line in plan.headers:
         yield f"    sends      {visible(line)}"
     for line in plan.unasked:
-        yield f"    no asking  {visible(line)}"
+        # The lists of tools matter here, because they say which tools the line before them lets run.
+        label = _LISTS.get(line.partition(":")[0], "no asking")
+        yield f"    {label:<10} {visible(line)}"
     for line in plan.uncovered:
         yield f"    uncovered  {visible(line)}"
     if plan.uncovered:

@@ -61,9 +61,24 @@ def _is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+def _refused(error: OSError) -> str:
+    """The system's word, and what to do about it."""
+    import errno
+    import os
+
+    advice = {
+        errno.EADDRINUSE: "Stop the program that listens there (it may be another `interlock up`), or choose another --port.",
+        errno.EADDRNOTAVAIL: "Give one of this machine's own addresses as --host.",
+        errno.EACCES: "Choose a --port of 1024 or more.",
+    }
+    word = os.strerror(error.errno) if error.errno in advice else error.strerror or str(error)
+    return f"{word}. {advice.get(error.errno or 0, 'Check --host and --port.')}"
+
+
 async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
     import asyncio
 
+    from interlock.build import build
     from interlock.serve.credentials import CredentialError, Credentials
     from interlock.serve.endpoint import Endpoint
     from interlock.serve.http1 import HttpServer
@@ -104,7 +119,7 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
     try:
         port = await server.start(args.host, args.port)
     except OSError as error:
-        complain(f"cannot listen on {args.host}:{args.port}: {error.strerror or error}. Choose another --port, or stop what is there.")
+        complain(f"cannot listen on {host}:{args.port}: {_refused(error)}")
         await runtime.close(0)
         return CONFIGURATION
     local = None
@@ -118,6 +133,8 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
         complain("WARNING: --no-credential: every program on this machine can use every server here")
     elif credentials is not None and not credentials.names():
         complain("no host has a credential yet: `interlock credential HOST` makes one")
+    # Now, while these are still the files that run: an update may replace them at any time.
+    loop.run_in_executor(None, build)
     runtime.start_eager()
     runtime.settle_memory()
     sweeper: asyncio.TimerHandle | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Final
 
 from interlock.journal.clean import Cleaner
 from interlock.journal.printable import printable
@@ -10,7 +11,7 @@ from interlock.journal.trace_id import new_trace_id
 from interlock.model.stage import Stage
 from interlock.model.trace import Mark, RouteTrace
 
-__all__ = ["local_time", "new_trace_id", "not_run", "render", "seconds", "status_text", "to_json", "utc_time"]
+__all__ = ["STATUSES", "local_time", "new_trace_id", "not_run", "render", "seconds", "status_text", "to_json", "utc_time"]
 
 _STATUS_TEXTS = {
     "ok": "answered",
@@ -25,6 +26,8 @@ _STATUS_TEXTS = {
     "outcome_unknown": "no answer; it may have taken effect",
     "open": "not finished",
 }
+STATUSES: Final = tuple(status for status in _STATUS_TEXTS if status != "open")
+"""How a recorded call can have ended."""
 _ADVICE = {
     "never_reached": "the server did not act on the request",
     "wait": "refused for now; it clears by time or by the act that the error names",
@@ -72,10 +75,11 @@ def render(trace: RouteTrace) -> str:
     if trace.verdict:
         facts.append(("verdict", f"{trace.verdict}: {_ADVICE.get(trace.verdict, 'see docs/errors.md')}"))
     if trace.slug:
-        facts.append(("error", f"{trace.slug} (docs/errors.md)"))
+        facts.append(("error", f"{trace.slug} (docs/errors.md#{trace.slug})"))
+    executed = any(mark.stage is Stage.EXECUTE for mark in trace.marks)
     facts += [
         ("caller", f"{trace.principal}, client {trace.client or 'unknown'}, host {trace.host or 'unknown'}"),
-        ("eras", f"client {trace.era_down or 'unknown'}, server {trace.era_up or 'not asked'}"),
+        ("eras", f"client {trace.era_down or 'unknown'}, server {trace.era_up or ('no answer' if executed else 'not asked')}"),
         ("bytes", f"{trace.bytes_in:,} in, {trace.bytes_out:,} out"),
     ]
     lines = [printable(f"{trace.method} {what}".rstrip())]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 from interlock.manifest import secrets
-from interlock.manifest.fields import DOCUMENT
+from interlock.manifest.fields import APPROVALS, DOCUMENT
 from interlock.manifest.nodes import Items, Node, Scalar, Table
 from interlock.manifest.problems import Report
 from interlock.manifest.shapes import (
@@ -25,6 +25,12 @@ from interlock.manifest.shapes import (
 )
 from interlock.manifest.showing import joined, showable, shown
 
+# Words of other programs for an approval, and ours; none where it is not an approval at all.
+_APPROVAL_WORDS: Mapping[str, str] = {
+    **dict.fromkeys(("allow", "allowed", "always-allow", "always_allow", "none"), "auto"),
+    **dict.fromkeys(("ask", "confirm", "manual"), "prompt"),
+    **dict.fromkeys(("deny", "denied", "never", "no", "yes"), ""),
+}
 _KNOWN_MISTAKES: Mapping[str, str] = {
     "args": "`command` takes the arguments too: command: [npx, -y, some-mcp-server]",
     "cmd": "command: [npx, -y, some-mcp-server]",
@@ -107,12 +113,13 @@ def _text(node: Node, shape: TextField, path: str, report: Report) -> None:
         )
     if shape.choices:
         if node.value not in shape.choices:
-            near = difflib.get_close_matches(node.value, shape.choices, 1, 0.5)
+            near = _meant(node.value, shape.choices)
             meant = f"; did you mean `{near[0]}`?" if near else "."
             what = f"{shown(node.value)} is not one of {', '.join(shape.choices)}{meant}"
-            report.add(
-                "wrong-word", what, write=_written(path, near[0]) if near else shape.example, field=path, at=node.at
-            )
+            write = _written(path, near[0]) if near else shape.example
+            if shape.choices == APPROVALS and node.value in ("deny", "denied"):
+                write = "the tool's name in capability: {tools: {deny: [...]}}"
+            report.add("wrong-word", what, write=write, field=path, at=node.at)
         return None
     if len(node.value) < shape.least:
         return report.add("empty", "This must not be empty.", write=shape.example, field=path, at=node.at)
@@ -240,6 +247,14 @@ def _unknown(name: str, at: tuple[int, int], shape: RecordField, path: str, repo
     else:
         known_names = ", ".join(sorted(shape.fields))
         report.add("unknown-field", f"{what}. Known here: {known_names}.", field=joined(path, name), at=at)
+
+
+def _meant(word: str, choices: Sequence[str]) -> list[str]:
+    """The choice that somebody means who writes this word, if it can be told. Never one of the opposite sense."""
+    if choices == APPROVALS and word.lower() in _APPROVAL_WORDS:
+        known = _APPROVAL_WORDS[word.lower()]
+        return [known] if known else []
+    return difflib.get_close_matches(word, choices, 1, 0.5)
 
 
 def _written(path: str, word: str) -> str:

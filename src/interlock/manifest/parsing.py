@@ -47,9 +47,10 @@ def parse(chunk: Chunk) -> Parsed:
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         at = (mark.line + chunk.first_line, mark.column + 1) if mark is not None else (chunk.first_line, 1)
-        parsed.faults.append(
-            YamlFault("yaml-syntax", f"This is not valid YAML: {_plain(fault.problem or 'syntax')}.", at)
-        )
+        what, write = f"This is not valid YAML: {_plain(fault.problem or 'syntax')}.", ""
+        if "'\\t'" in what:
+            what, write = "This is not valid YAML: a tab stands here, and YAML indents with spaces only.", "spaces"
+        parsed.faults.append(YamlFault("yaml-syntax", what, at, write))
         return parsed
     except YAMLError:
         what = "This is not valid YAML: it holds a character that YAML does not allow."

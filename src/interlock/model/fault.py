@@ -15,7 +15,7 @@ _RETRY: dict[Verdict, Retry] = {
 class Fault(Exception):
     """A request that Interlock itself has to answer with an error.
 
-    `slug` names the entry in docs/errors.md (for example `upstream-timeout`) and fixes the numeric code (wire/codes.py).
+    `slug` names the entry in docs/errors.md (for example `timeout`) and fixes the numeric code (wire/codes.py).
     `message` is for people: it says what happened and what to do. It never holds a secret, an argument or a result.
     """
 

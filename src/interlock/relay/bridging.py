@@ -61,7 +61,7 @@ class Bridge:
             if reply.is_error and (asked := translate.url_elicitations(reply.body)):
                 # A legacy server did not act: it wants a URL visited first (-32042). The modern era asks for that instead.
                 requests = {f"url_{number}": self._visit(server, one) for number, one in enumerate(asked, 1)}
-                state = self._rounds.seal(exchange, tool, self._rounds.new("retry", server))
+                state = self._rounds.seal(exchange, tool, self._rounds.new("retry", server, approved=True))
                 raise Answered(self._rounds.required(requests, state))
             return reply
         if self._lot.count(exchange.client.principal.id) >= MAX_PARKED:

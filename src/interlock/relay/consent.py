@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 from interlock.model.decision import Decision
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
@@ -23,6 +21,8 @@ async def ask_person(
     """
     sealed = retry.sealed
     if sealed is not None and sealed.purpose != "approve":
+        if sealed.purpose != "park":  # a parked call is taken up once anyhow
+            rounds.spend(sealed)
         return "a person approved it in an earlier round"
     client = exchange.client
     arguments = exchange.params.get("arguments")
@@ -44,7 +44,7 @@ async def ask_person(
         raise needs_approval(server, tool, decision)
     params = approval_params(tool, arguments)
     if exchange.era is Era.MODERN:
-        state = rounds.seal(exchange, tool, rounds.new("approve", server, secrets.token_urlsafe(12)))
+        state = rounds.seal(exchange, tool, rounds.new("approve", server, approved=True))
         raise Answered(rounds.required({APPROVAL_KEY: request_of("elicitation/create", params)}, state))
     reply = await ask(client, exchange, "elicitation/create", params)
     if reply.is_error:

@@ -48,6 +48,8 @@ class Rounds:
     def __init__(self, key: bytes, server_info: bytes) -> None:
         self._key = key
         self._server_info = server_info
+        self._run = secrets.token_urlsafe(6)
+        """Names this process in what may be used once: another one cannot know what was used here."""
         self._spent: dict[str, int] = {}
         """Approvals that were used, and when they would have expired."""
 
@@ -95,18 +97,27 @@ class Rounds:
         text = seal(self._key, content, principal=exchange.client.principal.id, digest=self._digest(exchange, name))
         return messages.raw(text)
 
-    def new(self, purpose: str, server: str, data: str = "", had_state: bool = True) -> Sealed:
+    def new(
+        self, purpose: str, server: str, data: str = "", had_state: bool = True, *, approved: bool = False
+    ) -> Sealed:
+        """`approved`: a person's yes stands behind it, or will; so it may be used once."""
         expires = int(time.time()) + STATE_SECONDS
-        return Sealed(purpose, server, data, expires, had_state)  # type: ignore[arg-type]
+        once = f"{self._run}.{secrets.token_urlsafe(12)}" if approved else ""
+        return Sealed(purpose, server, data, expires, had_state, once)  # type: ignore[arg-type]
 
     def spend(self, sealed: Sealed) -> None:
-        """A person said yes to one call, so their yes is good for one. Raises WireError where it was used before."""
+        """A person said yes to one call, so their yes is good for one. Raises WireError where it was used before.
+
+        Without a yes behind it (the tool was not asked for when it was sealed) it is refused just the same.
+        """
+        if not sealed.once.startswith(f"{self._run}."):
+            raise WireError(codes.INVALID_PARAMS, "no approval stands behind this requestState: start again without it")
         now = time.time()
         if len(self._spent) >= 1024:
             self._spent = {handle: expires for handle, expires in self._spent.items() if expires > now}
-        if sealed.data in self._spent:
+        if sealed.once in self._spent:
             raise WireError(codes.INVALID_PARAMS, "this approval was used already: start again without requestState")
-        self._spent[sealed.data] = sealed.expires
+        self._spent[sealed.once] = sealed.expires
 
     def required(self, requests: RawMap, state: Raw | None) -> bytes:
         """An `input_required` result of ours."""
@@ -128,7 +139,7 @@ class Rounds:
         state = messages.try_str(members.get("requestState"))
         if state is not None or asked:
             members["requestState"] = self.seal(
-                exchange, name, self.new("state", server, state or "", had_state=state is not None)
+                exchange, name, self.new("state", server, state or "", had_state=state is not None, approved=asked)
             )
         requests = messages.try_map(members.get("inputRequests"))
         if requests and name_server:
@@ -222,9 +233,9 @@ def approval_params(tool: str, arguments: Raw | None) -> Raw:
 
 
 def approved(answer: Raw | bytes | None) -> bool:
-    """True for `accept`, unless the form itself says no."""
+    """True for `accept`, unless the form itself says no: anything in the box but a plain true is one."""
     members = messages.try_map(answer) or {}
     if messages.try_str(members.get("action")) != "accept":
         return False
     content = messages.try_map(members.get("content")) or {}
-    return messages.try_json(content.get("approve")) is not False
+    return "approve" not in content or messages.try_json(content["approve"]) is True

@@ -18,6 +18,7 @@ from interlock.manifest.config import Gateway, ServerConfig
 from interlock.pipeline import Pipeline
 from interlock.relay.client import Registry
 from interlock.relay.hub import Hub
+from interlock.serve.descriptors import make_room
 from interlock.serve.front import Front
 from interlock.serve.seal_key import seal_key
 from interlock.store.last_known import LastKnown
@@ -33,6 +34,7 @@ class Runtime:
     """Everything that serves one gateway. Made inside a running event loop; `close` ends all of it."""
 
     def __init__(self, gateway: Gateway, home: Path, environ: Mapping[str, str] | None = None) -> None:
+        make_room()
         environ = os.environ if environ is None else environ
         self.gateway = gateway
         self.home = home

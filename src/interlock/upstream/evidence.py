@@ -10,7 +10,7 @@ import errno
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from interlock.model.fault import Fault
@@ -107,8 +107,10 @@ def bad_answer(server: str, what: str) -> Fault:
     )
 
 
-def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fault:
-    """An HTTP status that is not an answer to the request. `headers` has lower-case names."""
+def http_refusal(
+    server: str, status: int, headers: Mapping[bytes, bytes], mask: Callable[[str], str] = str
+) -> Fault:
+    """An HTTP status that is not an answer to the request. `headers` has lower-case names; `mask` hides what is secret."""
     # RFC 9110, 15.5.2: a 401 comes with a challenge. Without one it may be anything's, also that of a tool half done.
     acted = "" if b"www-authenticate" in headers else f" {MAY_HAVE_ACTED}"
     proven = Verdict.OUTCOME_UNKNOWN if acted else Verdict.NEVER_REACHED
@@ -146,7 +148,7 @@ def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fa
     moved = ""
     if status in (301, 302, 303, 307, 308) and (location := headers.get(b"location", b"").decode("latin-1")):
         # Not followed: a POST that moves is for a person to look at, and our credentials are for the first address.
-        moved = f" The server points to {location.partition('?')[0].partition('#')[0]}: if it moved there, set its endpoint."
+        moved = f" The server points to {_shown(mask(location))}: if it moved there, set its endpoint."
     return Fault(
         "http-status",
         f"{server}: HTTP {status} instead of an answer.{moved} {MAY_HAVE_ACTED}",
@@ -155,6 +157,14 @@ def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes]) -> Fa
         server=server,
         http_status=status,
     )
+
+
+def _shown(url: str) -> str:
+    """A URL without what secrets stand in: user, password, query and fragment."""
+    plain = url.partition("?")[0].partition("#")[0][:300]
+    scheme, separator, rest = plain.partition("//")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}//{authority.rpartition('@')[2]}{slash}{path}" if separator else plain
 
 
 def retry_after(headers: Mapping[bytes, bytes]) -> float | None:

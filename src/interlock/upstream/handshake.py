@@ -51,7 +51,7 @@ async def discover(session: Session, seconds: float) -> Found:
             session.era = Era.LEGACY
             return Found.LEGACY
         else:
-            raise _refused(session, f"it supports only {', '.join(filter(None, supported)) or 'unnamed revisions'}")
+            raise _refused(session, f"it supports only {session.mask(', '.join(filter(None, supported)))[:200] or 'unnamed revisions'}")
     if reply.is_error:
         code = translate.error_code(reply.body)
         if code in codes.MODERN_ERRORS:
@@ -92,14 +92,14 @@ async def initialize(session: Session, capabilities: Raw | None, seconds: float)
     if reply.is_error:
         error = try_map(reply.body) or {}
         text = try_str(error.get("message")) or "no reason given"
-        raise _refused(session, f"it answered initialize with an error: {text[:200]}")
+        raise _refused(session, f"it answered initialize with an error: {session.mask(text)[:200]}")
     result = try_map(reply.body)
     version = try_str((result or {}).get("protocolVersion"))
     if result is None or version is None:
         raise _refused(session, "its answer to initialize has no protocolVersion")
     if _REVISION.fullmatch(version) is None or version > LATEST_LEGACY:
         # All older revisions are one family; anything else cannot be spoken, and must not get into a header.
-        raise _refused(session, f"it wants revision {version[:40]!r} with a handshake, which does not exist")
+        raise _refused(session, f"it wants revision {session.mask(version)[:40]!r} with a handshake, which does not exist")
     session.version = version
     session.capabilities = try_map(result.get("capabilities")) or {}
     session.instructions = try_str(result.get("instructions"))

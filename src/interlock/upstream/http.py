@@ -210,7 +210,7 @@ class _Post:
         else:
             if session.era is Era.MODERN and 400 <= self._status < 500 and self._status not in (401, 403, 408, 429):
                 session.retire()  # no modern server says that: the next request finds out anew what it speaks
-            call.fail(evidence.http_refusal(session.server, self._status, self._headers))
+            call.fail(evidence.http_refusal(session.server, self._status, self._headers, session.mask))
 
     def _answered(self, body: bytes) -> bool:
         """Deliver a JSON body. An error body counts on any status, but only where it is about this request."""

@@ -25,6 +25,7 @@ from interlock.upstream.exits import explain_exit
 from interlock.upstream.handshake import Found
 from interlock.upstream.http import HttpCarrier
 from interlock.upstream.http1 import Origin, Pool
+from interlock.upstream.known_secrets import masker
 from interlock.upstream.restart import RestartPolicy
 from interlock.upstream.session import Session, SessionLost
 from interlock.upstream.sse import SseCarrier
@@ -76,7 +77,8 @@ class Server:
         self._events = events
         self._client_info = client_info
         self._user_agent = user_agent
-        self._redact = redact
+        self._mask = masker(config.transport, environ)
+        self._redact = lambda text: redact(self._mask(text))
         self._remember_eras = remember_eras
         self._starting: dict[str, asyncio.Task[Session]] = {}
         self._pool: Pool | None = None
@@ -297,7 +299,9 @@ class Server:
         await self._restore_log_level(session, caller)
 
     def _new_session(self, caller: Caller) -> Session:
-        return Session(self.key, SHARED, caller, self._events, self._client_info)
+        session = Session(self.key, SHARED, caller, self._events, self._client_info)
+        session.mask = self._mask
+        return session
 
     def _settle(self, session: Session, era: Era, caller: Caller) -> Session:
         """This era is spoken: remember it, and give the session its place."""
@@ -355,7 +359,7 @@ class Server:
             raise Fault(
                 "env-missing",
                 f"{self.key}: the environment variable {name}, which holds the server's URL, is not set. The server did not "
-                "get the request.",
+                "get the request. Set it in the environment of Interlock (or of the AI host that starts Interlock) and try again.",
                 stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
             )  # fmt: skip
         return url

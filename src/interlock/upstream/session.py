@@ -127,6 +127,8 @@ class Session:
         """The one client that this session belongs to, or None where it is shared."""
         self.events = events
         self.client_info = client_info
+        self.mask: Callable[[str], str] = str
+        """Takes the secrets that the server was given out of its own words, before they are shown or cut."""
         self.carrier: Carrier | None = None
         self.era = Era.LEGACY
         self.version = MODERN_VERSION

@@ -54,7 +54,7 @@ class SseCarrier:
         self._status = status
         self._headers = headers
         if status != 200 or not headers.get(b"content-type", b"").lower().startswith(b"text/event-stream"):
-            self._refused(evidence.http_refusal(self.session.server, status, headers))
+            self._refused(evidence.http_refusal(self.session.server, status, headers, self.session.mask))
 
     def on_body(self, data: bytes) -> None:
         if self._status != 200:
@@ -151,7 +151,8 @@ class _Posted:
             self._call.fail(SessionLost())
             self._carrier.session.lost("the server ended the session")
         elif self._call is not None and self._status >= 300:
-            self._call.fail(evidence.http_refusal(self._carrier.session.server, self._status, self._headers))
+            session = self._carrier.session
+            self._call.fail(evidence.http_refusal(session.server, self._status, self._headers, session.mask))
 
     def on_lost(self, error: BaseException | None, sent: bool) -> None:
         if self._call is None:

@@ -31,6 +31,8 @@ class Sealed(msgspec.Struct, array_like=True):
     """Seconds since the epoch."""
     had_state: bool = True
     """False where the server sent no requestState of its own, so none may be sent back to it."""
+    once: str = ""
+    """Where a person's yes stands behind the request: a handle that may be used once."""
 
 
 class BadSeal(Exception):

@@ -1,0 +1,54 @@
+"""Masks what the manifest takes from the environment for one server, wherever that server's own words are shown.
+
+The general redactor (journal/redact.py) knows secrets by their shape. These values are known exactly, so they are masked
+also where they look like words: servers like to repeat a refused key in their error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from urllib.parse import quote, urlsplit
+
+from interlock.manifest.config import HttpTransport, StdioTransport
+
+MASK = "[redacted]"
+MIN_LENGTH = 6
+"""Shorter values (a port, `true`, `prod`) would take ordinary words out of messages."""
+
+
+def masker(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]) -> Callable[[str], str]:
+    """Takes text and gives it back without the values that `transport` names by reference. Values are read at each use."""
+
+    def mask(text: str) -> str:
+        for value in sorted(set(_values(transport, environ)), key=len, reverse=True):
+            for form in (value, quote(value, safe="")):
+                text = text.replace(form, MASK)
+        return text
+
+    return mask
+
+
+def _values(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]) -> Iterable[str]:
+    if isinstance(transport, StdioTransport):
+        names = [each.source for each in transport.env if each.source is not None]
+    else:
+        names = [each.source for each in transport.headers if each.source is not None]
+        if transport.endpoint_env is not None:
+            yield from _url_parts(environ.get(transport.endpoint_env, ""))
+    for name in names:
+        value = environ.get(name, "").strip()
+        if len(value) >= MIN_LENGTH:
+            yield value
+
+
+def _url_parts(url: str) -> Iterable[str]:
+    """What of a URL from the environment may be secret: its password, long parts of its path, and the query's values."""
+    try:
+        parts = urlsplit(url)
+        password = parts.password
+    except ValueError:
+        return
+    if password:
+        yield password
+    yield from (part for part in parts.path.split("/") if len(part) >= 12)
+    yield from (value for pair in parts.query.split("&") if len(value := pair.rpartition("=")[2]) >= MIN_LENGTH)
