@@ -43,6 +43,13 @@ def within() -> Callable[[float], asyncio.Timeout]:
     return deadline
 
 
+@pytest.fixture(autouse=True)
+def _imports_without_coverage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coverage imports a lot by itself, so a test of what a child process imports runs it without."""
+    if "import" in request.node.name:
+        monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+
+
 @pytest.fixture
 def child_environment(interlock_home: Path) -> dict[str, str]:
     """Environment for a child process that runs `python -m interlock` or an example server from this checkout."""

@@ -11,7 +11,7 @@ _HEAVY = ("jsonschema", "mcp", "pydantic", "rich", "ruamel", "sqlite3", "email",
 
 
 @pytest.mark.parametrize("command", ["connect", "up"])
-def test_reading_the_command_line_loads_nothing_heavy(command: str, child_environment: dict[str, str]) -> None:
+def test_reading_the_command_line_imports_nothing_heavy(command: str, child_environment: dict[str, str]) -> None:
     code = (
         f"import sys, interlock.cli.main as main; main.parser({command!r});"
         f"print([name for name in {_HEAVY!r} if name in sys.modules])"

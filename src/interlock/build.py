@@ -24,8 +24,10 @@ def build() -> str:
 def _build() -> str:
     root = Path(__file__).resolve().parent
     digest = hashlib.sha256()
-    for file in sorted(root.rglob("*.py")):
-        digest.update(str(file.relative_to(root)).encode())
-        digest.update(b"\0")
-        digest.update(file.read_bytes())
+    for file in sorted(root.rglob("*")):
+        if file.suffix == ".pyc" or not file.is_file():
+            continue
+        content = file.read_bytes()
+        digest.update(b"%b\0%d\0" % (file.relative_to(root).as_posix().encode(), len(content)))
+        digest.update(content)
     return f"v{__version__}+{digest.hexdigest()[:12]}"

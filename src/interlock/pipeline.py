@@ -9,6 +9,7 @@ does is in its folder; none of them imports another.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping
 from time import perf_counter_ns
@@ -51,7 +52,7 @@ _KIND_OF: Final[dict[str, Kind]] = {"tools/call": "tools", "prompts/get": "promp
 class Attempt:
     """One call on its way through the stages: what has been found out, and when the last stage ended."""
 
-    __slots__ = ("admitted", "ended", "exchange", "name", "retry", "route", "trace")
+    __slots__ = ("admitted", "began", "ended", "exchange", "name", "retry", "route", "trace")
 
     def __init__(self, exchange: Exchange, trace: RouteTrace) -> None:
         self.exchange = exchange
@@ -60,7 +61,7 @@ class Attempt:
         self.name = ""
         self.retry = _FIRST
         self.admitted = False
-        self.ended = perf_counter_ns()
+        self.began = self.ended = perf_counter_ns()
 
     def mark(self, stage: Stage, decision: str, reason: str, rule: str | None = None) -> None:
         """This stage is over."""
@@ -305,10 +306,10 @@ class Pipeline:
                     return route
                 hidden = view.hidden[kind].get(exposed)
                 for key in candidates:
-                    fault = self.servers[key].last_fault
-                    if fault is not None and self.catalogue.snapshot(self.servers[key], exchange.caller) is None:
+                    if self.catalogue.snapshot(self.servers[key], exchange.caller) is None:
                         trace.server = key
-                        raise fault
+                        # The same object each time: without this its traceback would grow with every call.
+                        raise (self.servers[key].last_fault or _not_ready(key)).with_traceback(None)
         raise self._unknown(kind, exposed, hidden, trace)
 
     async def _route_unlisted(self, exchange: Exchange, kind: Kind, exposed: str, trace: RouteTrace) -> Route:
@@ -549,7 +550,7 @@ class Pipeline:
         trace = attempt.trace
         trace.status = status
         trace.bytes_out = size
-        trace.micros = (time.time_ns() - trace.at_ns) // 1000
+        trace.micros = (perf_counter_ns() - attempt.began) // 1000  # the clock on the wall may be set meanwhile
         trace.marks.append(_RECORDED)
         self.journal.record(trace)
 
@@ -599,6 +600,15 @@ def _asked_server(attempt: Attempt) -> bool:
     return any(mark.stage is Stage.AUTHORIZE for mark in attempt.trace.marks)
 
 
+def _not_ready(key: str) -> Fault:
+    return Fault(
+        "startup-timeout",
+        f"{key}: the server has not answered yet, so what it offers is not known; the request was not sent to it. Retry in a "
+        "moment.",
+        stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=key,
+    )  # fmt: skip
+
+
 def _has_round(exchange: Exchange) -> bool:
     return exchange.era is Era.MODERN and ("requestState" in exchange.params or "inputResponses" in exchange.params)
 
@@ -630,7 +640,9 @@ def _may_belong(exposed: str, key: str) -> bool:
     """True where an exposed name could be of this server: names begin with the key, cleaned and perhaps cut."""
 
     def plain(text: str) -> str:
-        return "".join(char if char.isascii() and char.isalnum() else "_" for char in text.lower())
+        return re.sub("[^a-z0-9]+", "_", text.lower()).strip("_")
 
-    start = plain(key)[:12].rstrip("_")
-    return not start or plain(exposed).startswith(start) or plain(exposed).startswith("s" + start)
+    start = plain(key)
+    # What is too short to be cut is followed by the separator: `git` is not asked for what is of `github`.
+    start = start + "_" if len(start) <= 12 else start[:12].rstrip("_")
+    return start == "_" or plain(exposed).startswith((start, f"s{start}"))

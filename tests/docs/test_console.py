@@ -19,12 +19,12 @@ import re
 import select
 import shlex
 import signal
+import socket
 import struct
 import sys
 import termios
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,7 @@ _QUESTION = re.compile(rb"\[y/N\]:? ?$")
 _SPINNER = re.compile("[\u2801-\u28ff]")
 _MARK = "\x1e"
 _SECONDS = 50.0
+DEFAULT_PORT = "7420"
 
 
 @dataclass(frozen=True)
@@ -139,12 +140,15 @@ def _run(script: Path, environment: dict[str, str], folder: Path) -> str:
     return output.decode(errors="replace")
 
 
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Pages may use the default port, so one at a time, also between the processes of a parallel run."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+def _moved(page: str) -> str:
+    """The page on free ports instead of its own, so that it runs beside other pages and beside a real Interlock."""
+    for port in set(re.findall(r"127\.0\.0\.1:(\d+)", page)):
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            free = probe.getsockname()[1]
+        page = page.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}").replace(f"--port {port}", f"--port {free}")
+        if port == DEFAULT_PORT:
+            page = re.sub(r"^\$ interlock up(?!.* --port)", f"$ interlock up --port {free}", page, flags=re.MULTILINE)
+    return page
 
 
 def _tools(folder: Path) -> Path:
@@ -163,8 +167,8 @@ def _tools(folder: Path) -> Path:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_page_does_what_it_says(page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    text, steps = _script(page.read_text(encoding="utf-8"))
+def test_page_does_what_it_says(page: Path, tmp_path: Path) -> None:
+    text, steps = _script(_moved(page.read_text(encoding="utf-8")))
     if "npx " in text and not INSPECTOR.exists():
         pytest.skip("needs the MCP inspector: run `make setup` on a machine with a package index")
     home = tmp_path / "home"
@@ -179,8 +183,7 @@ def test_page_does_what_it_says(page: Path, tmp_path: Path, tmp_path_factory: py
         "TERM": "xterm",
         "NO_COLOR": "1",
     }
-    with _alone(tmp_path_factory.getbasetemp().parent / "console.lock"):
-        parts = _run(script, environment, folder).split(_MARK)
+    parts = _run(script, environment, folder).split(_MARK)
     outputs, codes = parts[0:-1:2], parts[1::2]
     report = "".join(f"$ {step.command}\n{output}" for step, output in zip(steps, outputs, strict=False))
     assert len(codes) == len(steps), f"the page stopped early:\n{report}{parts[-1]}"

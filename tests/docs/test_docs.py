@@ -144,7 +144,7 @@ def test_the_example_manifest_is_right(tmp_path: Path) -> None:
 
 # Written with brackets so that this file does not match itself.
 _UNWANTED = re.compile(
-    rb"(?<![\w.-])/(?:w[o]rk|r[o]ot)/|py[p]i\.org|files\.python[h]osted|registry\.npm[j]s|(?<![\w.-])/tm[p]/(?:v|team|npm)/"
+    rb"(?<![\w.-])/(?:w[o]rk|f[a]rm|r[o]ot)/|py[p]i\.org|files\.python[h]osted|registry\.npm[j]s|(?<![\w.-])/tm[p]/(?:v|team|npm)/"
 )
 
 

@@ -89,7 +89,8 @@ RESULTS: tuple[Row, ...] = (
     Row("key order", "tools/call", '"structuredContent":{"z":{"y":1,"b":2},"a":1,"m":0},"isError":false,"content":[]'),
     Row(
         "escapes and other scripts", "tools/call",
-        '"content":[{"type":"text","text":"\\u00e9\\/\\"\\\\ \\ud83d\\ude00 \\u0000 \\u2028 é 世界 😀 \u2028 \x7f","\\u00fc":1}],"é":"\\u0041"',
+        '"content":[{"type":"text","text":"\\u00e9\\/\\"\\\\ \\ud83d\\ude00 \\u0000 \\u2028 '
+        'é 世界 😀 \u2028 \x7f","\\u00fc":1}],"é":"\\u0041"',
     ),
     Row(
         "escapes in names", "tools/call", '"content":[],"x-\\u00fc\\/":{"x-\\u00fc":1}',
@@ -313,9 +314,10 @@ CAPABILITIES = (
     '"logging":{},"experimental":{"com.example/x":{"n":1.0,"big":12345678901234567890}},"extensions":{"com.example/ui":{"z":1,"a":2}}}'
 )
 EXTRA_CAPABILITIES = (
-    b'"experimental":{"com.example/x":{"n":1.0,"big":12345678901234567890}},"extensions":{"com.example/ui":{"z":1,"a":2}}'
+    b'"experimental":{"com.example/x":{"n":1.0,"big":12345678901234567890}},'
+    b'"extensions":{"com.example/ui":{"z":1,"a":2}}'
 )
-INSTRUCTIONS = "Say é/ 世界 to \"raw\""
+INSTRUCTIONS = 'Say é/ 世界 to "raw"'
 
 
 def items(kind: str, up: Era) -> list[Item]:
@@ -333,7 +335,9 @@ def pages(method: str, up: Era) -> list[bytes]:
             parts.insert(0, f'"nextCursor":"of-the-server-{number + 1}"')
         if up == "modern":
             parts.insert(0, f'"resultType":"complete","ttlMs":{TTL + number},"cacheScope":"{SCOPE}"')
-            parts.append('"_meta":{' + EXTRA_META + ',"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1"}}')
+            parts.append(
+                '"_meta":{' + EXTRA_META + ',"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1"}}'
+            )
         else:
             parts.append('"_meta":{' + EXTRA_META + "}")
         made.append(("{" + ",".join(parts) + "}").encode())

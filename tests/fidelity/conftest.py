@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -53,7 +53,11 @@ class Setting:
     def client(self, down: Era, transport: Transport = "http") -> HttpClient | StdioClient:
         key = (transport, down)
         if key not in self.clients:
-            made = HttpClient(self.gateway.port, down) if transport == "http" else StdioClient(self.folder, down, ENVIRONMENT)
+            made = (
+                HttpClient(self.gateway.port, down)
+                if transport == "http"
+                else StdioClient(self.folder, down, ENVIRONMENT)
+            )
             # A first list makes the server known; everything after it is about what the server says.
             made.request("tools/list")
             self.clients[key] = made
@@ -102,8 +106,12 @@ def start(kind: Kind, folder: Path) -> Setting:
     return Setting(kind, script, peer, gateway, folder)
 
 
-EACH = pytest.mark.parametrize("setting", KINDS, ids=str, indirect=True)
-"""For tests that every kind of server is put to."""
+def each(kinds: Sequence[Kind]) -> pytest.MarkDecorator:
+    """For tests that these kinds of server are put to."""
+    return pytest.mark.parametrize("setting", kinds, ids=str, indirect=True)
+
+
+EACH = each(KINDS)
 DOWN = pytest.mark.parametrize("down", ["modern", "legacy"])
 
 

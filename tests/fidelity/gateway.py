@@ -48,15 +48,17 @@ class Gateway:
     said: list[bytes] = field(default_factory=list)
 
     @classmethod
-    def start(cls, folder: Path, entries: Sequence[Mapping[str, object]], env: Mapping[str, str] | None = None) -> Gateway:
+    def start(
+        cls, folder: Path, entries: Sequence[Mapping[str, object]], env: Mapping[str, str] | None = None
+    ) -> Gateway:
         home = folder / "home"
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         manifest = folder / "interlock.yaml"
         manifest.write_text("\n---\n".join(json.dumps(entry) for entry in entries) + "\n", "utf-8")
         trust = trusted_hash(manifest, home)
+        common = ["--manifest", str(manifest), "--trusted-hash", trust, "--home", str(home)]
         process = subprocess.Popen(
-            [sys.executable, "-m", "interlock", "up", "--manifest", str(manifest), "--trusted-hash", trust]
-            + ["--home", str(home), "--port", "0", "--no-credential", "--no-socket"],
+            [sys.executable, "-m", "interlock", "up", *common, "--port", "0", "--no-credential", "--no-socket"],
             env={**environment(home), **(env or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             cwd=folder,
         )  # fmt: skip
@@ -179,10 +181,11 @@ class StdioClient:
         self.era = era
         home = folder / "home"
         manifest = folder / "interlock.yaml"
+        common = ["--manifest", str(manifest), "--trusted-hash", trusted_hash(manifest, home), "--home", str(home)]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "interlock", "connect", "--alone", "--manifest", str(manifest)]
-            + ["--trusted-hash", trusted_hash(manifest, home), "--home", str(home)],
-            env={**environment(home), **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder,
+            [sys.executable, "-m", "interlock", "connect", "--alone", *common],
+            env={**environment(home), **(env or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, cwd=folder,
         )  # fmt: skip
         self.hello = b""
         if era == "legacy":

@@ -6,6 +6,7 @@ Written on sockets and threads: nothing between the test and the wire.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import re
@@ -188,10 +189,8 @@ class Listener:
     def close(self) -> None:
         # shutdown wakes the thread that accepts; close alone would leave it blocked.
         for each in (self._socket, *self._open):
-            try:
+            with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
             each.close()
 
 

@@ -151,5 +151,8 @@ def test_a_stream_with_an_answer_is_as_good_as_plain_json(setting: Setting, down
     setting.script.answer = answer
     params, name = params_of(setting, row.method)
     response = setting.http(down).request(row.method, params, name=name)
-    assert response.last == b'{"jsonrpc":"2.0","id":1,"result":' + cases.heard(row, setting.kind.up, down, setting.kind.names) + b"}"
+    assert (
+        response.last
+        == b'{"jsonrpc":"2.0","id":1,"result":' + cases.heard(row, setting.kind.up, down, setting.kind.names) + b"}"
+    )
     assert [name for name, _ in members(response.last)] == ["jsonrpc", "id", "result"]

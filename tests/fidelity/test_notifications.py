@@ -101,8 +101,16 @@ def heard(setting: Setting, down: Era, uri: str) -> Iterator[Iterator[bytes]]:
             assert first["params"]["notifications"] == filters
         wanted = "resources/subscribe" if setting.kind.up == "legacy" else "subscriptions/listen"
         setting.script.wait(lambda asked: asked.method == wanted and uri.encode() in asked.raw, start)
-        if (setting.kind.up, setting.kind.transport, down) == ("legacy", "http", "legacy"):
-            setting.script.wait(lambda asked: asked.method == "GET", start)  # this client's own session listens
+        if (setting.kind.up, down) == ("legacy", "legacy"):
+            # The client has a session of its own at the server, which has to be up and listed.
+            if setting.kind.transport == "http":
+                setting.script.wait(lambda asked: asked.method == "GET", start)
+            for method, pages in setting.script.lists.items():
+                last = f"of-the-server-{len(pages) - 1}".encode() if len(pages) > 1 else method.encode()
+                setting.script.wait(
+                    lambda asked, method=method, last=last: asked.method == method and last in asked.raw, start
+                )
+            own.request("com.example/do")
         yield messages
 
 

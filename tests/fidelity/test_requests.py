@@ -7,7 +7,7 @@ import json
 import pytest
 
 from . import cases
-from .conftest import DOWN, EACH, Setting
+from .conftest import DOWN, EACH, KINDS, Setting, each
 from .gateway import CAPABILITIES
 from .peer import Asked, Era, members
 
@@ -55,7 +55,9 @@ def arrived(setting: Setting, method: str) -> Asked:
 @pytest.mark.parametrize(("method", "item", "template"), REQUESTS)
 def test_params_arrive(setting: Setting, down: Era, method: str, item: str, template: str) -> None:
     params, name = given(setting, method, item, template)
-    setting.script.answer = lambda asked: [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == method else None
+    setting.script.answer = lambda asked: (
+        [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == method else None
+    )
     setting.http(down).request(method, params, name=name, meta=META)
     asked = arrived(setting, method)
     wanted = template.replace("$NAME", json.dumps(item)).encode()
@@ -77,7 +79,9 @@ def test_params_arrive(setting: Setting, down: Era, method: str, item: str, temp
 def test_meta_is_not_invented(setting: Setting, down: Era) -> None:
     """A legacy server gets none where the client sent none; a modern one gets what its revision demands."""
     params, name = given(setting, "tools/call", "call", '{"name":$NAME,"arguments":{}}')
-    setting.script.answer = lambda asked: [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    setting.script.answer = lambda asked: (
+        [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    )
     setting.http(down).request("tools/call", params, name=name)
     found = dict(members(arrived(setting, "tools/call").member("params")))
     if setting.kind.up == "legacy":
@@ -92,22 +96,25 @@ def test_meta_is_not_invented(setting: Setting, down: Era) -> None:
 def test_progress_tokens_are_our_own(setting: Setting, down: Era) -> None:
     """A client's token may be text that another client uses too; the server gets a number of ours."""
     params, name = given(setting, "tools/call", "call", '{"name":$NAME,"arguments":{}}')
-    setting.script.answer = lambda asked: [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
-    setting.http(down).request("tools/call", params, name=name, meta=b'"progressToken":"secret-\\u0031","com.example/x":1.0')
+    setting.script.answer = lambda asked: (
+        [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    )
+    setting.http(down).request(
+        "tools/call", params, name=name, meta=b'"progressToken":"secret-\\u0031","com.example/x":1.0'
+    )
     meta = dict(members(arrived(setting, "tools/call").member("params", "_meta")))
     assert meta["progressToken"].isdigit()
     assert meta["com.example/x"] == b"1.0"
 
 
-@EACH
+@each([kind for kind in KINDS if kind.transport == "http"])
 @DOWN
 def test_headers(setting: Setting, down: Era) -> None:
     """What is declared is sent, without the space around it; what mirrors the body says what the server's own body says."""
-    if setting.kind.transport == "stdio":
-        assert setting.script.taken("tools/list")
-        return
     params, name = given(setting, "tools/call", "call", '{"name":$NAME,"arguments":{}}')
-    setting.script.answer = lambda asked: [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    setting.script.answer = lambda asked: (
+        [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    )
     setting.http(down).request("tools/call", params, name=name)
     headers = arrived(setting, "tools/call").headers
     assert headers["x-secret"] == "Bearer s3cret"
@@ -126,7 +133,9 @@ def test_padded_headers_of_the_client_count_as_trimmed(setting: Setting, down: E
     """RFC 9110, 5.5: space around a field value is not part of it."""
     client = setting.http(down)
     params, name = given(setting, "tools/call", "call", '{"name":$NAME,"arguments":{}}')
-    setting.script.answer = lambda asked: [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    setting.script.answer = lambda asked: (
+        [b'{"jsonrpc":"2.0","id":$ID,"result":{}}'] if asked.method == "tools/call" else None
+    )
     headers = {key: f" \t{value} \t" for key, value in client.headers("tools/call", name).items()}
     with client.open("POST", client.message("tools/call", params, b"", b"7"), headers) as response:
         assert response.status == 200

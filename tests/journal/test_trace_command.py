@@ -11,6 +11,7 @@ import pytest
 
 from interlock.cli import common, trace
 from interlock.journal.record import to_row
+from interlock.journal.trace import STATUSES
 from interlock.model.trace import RouteTrace
 from interlock.store.interface import Gap
 from interlock.store.sqlite import SqliteStore
@@ -132,6 +133,21 @@ def test_a_number_that_is_none_is_a_usage_error(run: Run, number: str) -> None:
     with pytest.raises(SystemExit) as left:
         run("--last", number)
     assert left.value.code == 2
+
+
+def test_a_status_that_is_none_is_a_usage_error(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("--status", "okay")
+    assert ended.value.code == 2
+    assert "write one of ok, tool_error, error, denied, needs_approval" in capsys.readouterr().err
+
+
+def test_every_status_is_in_the_help_and_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/cli.md").read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser()
+    trace.add(parser.add_subparsers())
+    for status in STATUSES:
+        assert f"`{status}`" in page
 
 
 def test_before_any_call(run: Run, home: Path) -> None:

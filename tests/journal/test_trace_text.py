@@ -79,6 +79,12 @@ def test_a_denied_call_says_what_did_not_run(make_trace: MakeTrace) -> None:
     ]
 
 
+def test_a_server_that_was_asked_and_did_not_answer(make_trace: MakeTrace) -> None:
+    marks = [Mark(Stage.EXECUTE, "outcome_unknown", "the process ended", None, 3)]
+    lines = render(make_trace(status="outcome_unknown", era_up="", marks=marks)).splitlines()
+    assert "  eras    client 2026-07-28, server no answer" in lines
+
+
 def test_a_trace_without_marks_claims_nothing(make_trace: MakeTrace) -> None:
     trace = make_trace(marks=[], server=None, name=None, method="ping", host=None, client="", status="open", bytes_in=0)
     lines = render(trace).splitlines()

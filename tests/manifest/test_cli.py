@@ -200,6 +200,15 @@ def test_a_plan_shows_where_it_connects_and_what_it_sends() -> None:
     assert "    no asking  x: auto" in lines
 
 
+def test_a_plan_shows_which_tools_the_lists_leave() -> None:
+    unasked = ("policy.defaultApproval: auto", "capability.tools.allow: [get_*]", "capability.tools.deny: [get_all]")
+    plan = LaunchPlan("k", "a.k", "http", url="$URL", unasked=unasked)
+    lines = list(trust.description(Trust(Path("/m.yaml"), "sha256:0", (plan,), "never"), None))
+    assert "    no asking  policy.defaultApproval: auto" in lines
+    assert "    only       capability.tools.allow: [get_*]" in lines
+    assert "    never      capability.tools.deny: [get_all]" in lines
+
+
 @pytest.mark.parametrize("bad", ["", "sha256:", "abc", "sha256:" + "G" * 64, "sha256:" + "0" * 63])
 def test_a_malformed_hash_is_a_usage_error(run: Run, bad: str) -> None:
     with pytest.raises(SystemExit) as exit_:

@@ -150,12 +150,12 @@ def test_a_broken_document_hides_no_other(desk: Desk, entry: Make, broken: str) 
 def test_a_folder_is_read_in_order_and_a_broken_file_hides_no_other(desk: Desk, entry: Make) -> None:
     desk.write("managed", entry("a.second"), "b.yaml")
     desk.write("managed", entry("a.first"), "a.yaml")
-    desk.write("managed", entry("a.not-read"), "c.yml")
+    desk.write("managed", entry("a.third"), "c.yml")
     (desk.managed / "bad.yaml").write_bytes(b"\xff\xfe\x00")
     (desk.managed / ".hidden.yaml").write_text("x")
     loaded = desk.load()
-    assert list(loaded.gateway.servers) == ["first", "second"]
-    assert [file.name for file in loaded.gateway.files] == ["a.yaml", "b.yaml", "bad.yaml"]
+    assert list(loaded.gateway.servers) == ["first", "second", "third"]
+    assert [file.name for file in loaded.gateway.files] == ["a.yaml", "b.yaml", "bad.yaml", "c.yml"]
     assert [(p.code, p.file.name) for p in loaded.errors] == [("not-utf8", "bad.yaml")]
 
 

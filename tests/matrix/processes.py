@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -103,6 +104,13 @@ async def start(command: Sequence[str], *, home: Path | None = None, stdio: bool
     return running
 
 
+def free_port() -> int:
+    """A port that was free a moment ago, for a server that starts later or not at all."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 async def fixture_server(era: str, transport: str, *options: str, port: int = 0) -> Running:
     """A matrix server over `http` or `sse`."""
     return await start(fixture_command(era, f"--{transport}", str(port), *options))
@@ -157,3 +165,14 @@ async def credential(home: Path, name: str) -> str:
     out = await running.process.stdout.read()
     await running.stop()
     return out.decode().strip()
+
+
+async def gone(pid: int) -> None:
+    """Wait until a process has ended. Raises TimeoutError."""
+    async with asyncio.timeout(STOP_SECONDS):
+        while True:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                return
+            await asyncio.sleep(0.02)

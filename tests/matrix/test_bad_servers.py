@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import pytest_asyncio
 
 from .cells import CELLS, DOWNSTREAMS, Cell
 from .client import Client, Era, Message
-from .processes import fixture_command, stdio_entry, url_entry
+from .processes import fixture_command, free_port, stdio_entry, url_entry
 from .world import Down, Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -28,17 +27,14 @@ START = {"policy": {"startupTimeoutSeconds": 8}}
 
 async def eight_servers(world: World) -> list[dict[str, Any]]:
     """Two good ones; dead, hanging and flooding ones over stdio and over HTTP."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = int(unused.getsockname()[1])
     return [
         await world.entry("goodl", "legacy", "stdio", "--tools", "3"),
         await world.entry("goodm", "modern", "http", "--tools", "3"),
         stdio_entry("dead", fixture_command("legacy", "--stdio", "--die", "3"), **START),
-        url_entry("deaf", "http", port, **START),
+        url_entry("deaf", "http", free_port(), **START),
         stdio_entry("hang", fixture_command("legacy", "--stdio", "--hang"), **START),
         await world.entry("hush", "modern", "http", "--hang", **START),
-        stdio_entry("flood", fixture_command("legacy", "--stdio", "--flood", "2000"), **START),
+        stdio_entry("flood", fixture_command("legacy", "--stdio", "--flood", "1000"), **START),
         await world.entry("flush", "modern", "http", "--flood", "500", **START),
         stdio_entry("exit", [sys.executable, "-c", "pass"], **START),
     ]
@@ -134,11 +130,28 @@ async def test_a_call_of_a_flooding_server(good: tuple[Pair, FirstList]) -> None
         assert (await flooded.call("ask_elicit", {"message": "m"})).structured["answer"]["action"] == "accept"
 
 
-@pytest.mark.parametrize("key", ["dead", "deaf", "hang", "hush", "exit"])
+SLUGS = {
+    "dead": ("server-exited", "crash-loop"),
+    "exit": ("server-exited", "crash-loop"),
+    "deaf": ("unreachable",),
+    "hang": ("startup-timeout",),
+    "hush": ("startup-timeout",),
+}
+
+
+@pytest.mark.parametrize(("era", "down"), DOWNSTREAMS, ids=[f"{era}-{down}" for era, down in DOWNSTREAMS])
 @pytest.mark.row("bad neighbours: a call of a bad server gets an error that says it was never reached")
-async def test_a_call_of_a_bad_server(good: tuple[Pair, FirstList], key: str) -> None:
-    pair, _ = good
-    error = (await pair.client.request("tools/call", {"name": f"{key}__echo", "arguments": {}})).error
-    assert error["data"]["verdict"] in ("never_reached", "wait")
-    assert error["data"]["error"] in ("unreachable", "server-exited", "crash-loop", "startup-timeout", "unknown-name")
-    assert (await pair.call("echo", {"value": "unharmed"})).text == "unharmed"
+async def test_calls_of_bad_servers(crowd: World, firsts: dict[tuple[Era, Down], FirstList], era: Era, down: Down) -> None:
+    client = firsts[era, down].client
+    calls = {key: client.start("tools/call", {"name": f"{key}__echo", "arguments": {}}) for key in SLUGS}
+    async with asyncio.timeout(COLD_WAIT - 1):
+        for key in GOOD:
+            good = await client.request("tools/call", {"name": f"{key}__echo", "arguments": {"value": key}})
+            assert good.text == key
+    for key, slugs in SLUGS.items():
+        error = (await calls[key].answer()).error
+        assert error["data"]["error"] in slugs, error
+        assert error["data"]["verdict"] in ("never_reached", "wait")
+        assert error["data"]["server"] == key
+        assert error["data"]["stage"] == "discover"
+        assert "may have taken effect" not in error["message"]

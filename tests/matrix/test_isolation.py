@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from .cells import CELLS, Cell
-from .client import PREFIX, SECONDS, Client, Era, HttpClient, StdioClient
-from .processes import connect
+from .client import PREFIX, Client, Era, HttpClient, StdioClient
+from .processes import connect, gone
 from .world import Down, Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -62,17 +60,6 @@ KIND_IDS = [f"{era}-{down}" for era, down in KINDS]
 async def pid_of(client: Client, key: str) -> int:
     seen = (await client.request("tools/call", {"name": f"{key}__whoami", "arguments": {}})).structured
     return int(seen["pid"])
-
-
-async def gone(pid: int) -> None:
-    """Wait until a process has ended. Raises TimeoutError."""
-    async with asyncio.timeout(SECONDS):
-        while True:
-            try:
-                os.kill(pid, 0)
-            except ProcessLookupError:
-                return
-            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(("era", "down"), KINDS, ids=KIND_IDS)

@@ -13,6 +13,7 @@ import pytest_asyncio
 
 from .cells import CELLS, DOWNSTREAMS, UPSTREAMS, Cell
 from .client import SECONDS, Message
+from .processes import free_port, gone
 from .world import Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -28,13 +29,11 @@ def key_of(row: str, cell: Cell) -> str:
 async def servers(world: World) -> list[dict[str, Any]]:
     """One of each kind for each row and each era of client. Those over HTTP are started when a test needs them."""
     entries = []
-    for row in ROWS:
-        for letter in "ab":
-            for each in UPSTREAMS.values():
-                key = f"{row}{letter}{each.key}"
-                journal = ("--journal", str(world.journal(key)))
-                more = {"tools": {"sleep": {"timeoutSeconds": 1}}} if row == "t" else {}
-                entries.append(await world.entry(key, each.era, each.transport, *journal, **more))
+    for key, each in ((f"{row}{letter}{each.key}", each) for row in ROWS for letter in "ab" for each in UPSTREAMS.values()):
+        journal = ("--journal", str(world.journal(key)))
+        more = {"tools": {"sleep": {"timeoutSeconds": 1}}} if key.startswith("t") else {}
+        port = world.ports[key] = 0 if each.transport == "stdio" else free_port()
+        entries.append(await world.entry(key, each.era, each.transport, *journal, port=port, **more))
     return entries
 
 
@@ -46,22 +45,29 @@ async def frail(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
 
 
 async def pair_for(row: str, cell: Cell, frail: World) -> Pair:
-    return Pair(cell, await frail.client(cell.client, cell.down), frail, key_of(row, cell))
+    pair = Pair(cell, await frail.client(cell.client, cell.down), frail, key_of(row, cell))
+    if pair.key not in frail.servers:
+        await again(pair)
+    return pair
 
 
 async def killed(pair: Pair, pid: int) -> None:
-    """End the server's process as a crash does, and wait until it has ended."""
+    """End the server's process as a crash does, and wait until the gateway knows."""
     if pair.cell.server.transport == "stdio":
         os.kill(pid, signal.SIGKILL)
+        await gone(pid)  # only its parent, the gateway, can make it go
     else:
         await pair.world.servers[pair.key].kill()
+        # One round trip, in which the gateway sees that its connections have ended.
+        await pair.client.request("ping" if pair.client.era == "legacy" else "server/discover")
 
 
 async def again(pair: Pair) -> None:
     """Start a server over HTTP again, where it was; a stdio one is the gateway's business."""
     if pair.cell.server.transport != "stdio":
         upstream = pair.cell.server
-        await pair.world.serve(pair.key, upstream.era, upstream.transport, "--journal", str(pair.world.journal(pair.key)))
+        journal = ("--journal", str(pair.world.journal(pair.key)))
+        await pair.world.serve(pair.key, upstream.era, upstream.transport, *journal, port=pair.world.ports[pair.key])
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
@@ -147,6 +153,11 @@ async def test_a_server_that_keeps_crashing(era: Any, down: Any, frail: World) -
     cell = next(each for each in CELLS if (each.client, each.down) == (era, down) and each.server.key == "lstdio")
     # Only the client over HTTP shares its gateway, and there this row has the servers of the two eras for itself.
     pair = await pair_for("c", cell, frail)
+    other = None
+    if era == "legacy" and down == "http":
+        # Another client, whose own process of the server goes on.
+        other = await frail.new_client(era, down)
+        assert (await other.request("prompts/get", {"name": pair.name("greet")})).result["description"] == "A greeting."
     async with asyncio.timeout(SECONDS):
         while True:
             result = (await pair.call("crash", {"code": 7})).result
@@ -157,3 +168,6 @@ async def test_a_server_that_keeps_crashing(era: Any, down: Any, frail: World) -
     assert result["_meta"]["error"] in ("crash-loop", "server-exited")
     assert 0 < result["_meta"]["wait_seconds"] <= 900
     assert str(pair.key) in result["content"][0]["text"]
+    if other is not None:
+        assert (await other.request("prompts/get", {"name": pair.name("greet")})).result["description"] == "A greeting."
+        assert (await other.request("tools/call", pair.params("echo", {"value": "well"}))).text == "well"

@@ -39,6 +39,8 @@ class World:
     gateways: list[Running] = field(default_factory=list)
     clients: dict[tuple[str, str], Client] = field(default_factory=dict)
     loners: list[Client] = field(default_factory=list)
+    ports: dict[str, int] = field(default_factory=dict)
+    """Ports that are kept for servers which start later."""
     http: Running | None = None
     _entries: list[dict[str, Any]] | None = None
 
@@ -51,12 +53,15 @@ class World:
         self.servers[key] = await fixture_server(era, transport, "--name", key, *options, port=port)
         return self.servers[key]
 
-    async def entry(self, key: str, era: str, transport: str, *options: str, **more: Any) -> dict[str, Any]:
-        """The manifest's document of a matrix server that is started for it, here or by the gateway."""
+    async def entry(
+        self, key: str, era: str, transport: str, *options: str, port: int = 0, **more: Any
+    ) -> dict[str, Any]:
+        """The manifest's document of a matrix server. One over HTTP is started here, unless a `port` for later is given."""
         if transport == "stdio":
             return stdio_entry(key, fixture_command(era, "--stdio", "--name", key, *options), **more)
-        running = self.servers.get(key) or await self.serve(key, era, transport, *options)
-        return url_entry(key, transport, running.port, **more)
+        if not port:
+            port = (self.servers.get(key) or await self.serve(key, era, transport, *options)).port
+        return url_entry(key, transport, port, **more)
 
     def journal(self, key: str) -> Path:
         """Where a server started with `--journal` writes down the calls that reach it."""

@@ -269,6 +269,55 @@ async def test_an_approval_cannot_be_used_twice(tmp_path: Path) -> None:
         assert desk.tools.calls == ["echo"]
 
 
+async def test_an_approved_call_that_the_server_asks_about_goes_on_once(tmp_path: Path) -> None:
+    """Its later rounds are not asked for again, and so must not be a way to make the call again and again."""
+    policy = Policy(default_approval="prompt")
+    capabilities: JsonObject = {"elicitation": {"form": {}}}
+    async with running(tmp_path, policy=policy) as desk:
+        params: JsonObject = {"name": "lab__asks", "arguments": {}}
+        first = (await desk.modern("tools/call", params, capabilities=capabilities)).json["result"]  # type: ignore[arg-type]
+        approved: JsonObject = {
+            **params,
+            "requestState": first["requestState"],  # type: ignore[index]
+            "inputResponses": {"interlock_approval": _person("accept")},
+        }
+        second = (await desk.modern("tools/call", approved, capabilities=capabilities)).json["result"]  # type: ignore[arg-type]
+        answered: JsonObject = {
+            **params,
+            "requestState": second["requestState"],  # type: ignore[index]
+            "inputResponses": {"q": {"action": "accept", "content": {"value": "x"}}},
+        }
+        outcomes = [(await desk.modern("tools/call", answered, capabilities=capabilities)).json for _ in range(3)]  # type: ignore[arg-type]
+        assert "content" in outcomes[0]["result"]  # type: ignore[operator]
+        assert [each["error"]["code"] for each in outcomes[1:]] == [-32602, -32602]  # type: ignore[index]
+        assert desk.tools.calls == ["asks"]
+
+
+@pytest.mark.parametrize("box", [False, None, 0, 1, "true", "false", "", [], {}, [True]], ids=repr)
+async def test_only_a_plain_true_in_the_box_is_a_yes(tmp_path: Path, box: object) -> None:
+    capabilities: JsonObject = {"elicitation": {"form": {}}}
+    async with running(tmp_path, policy=Policy(default_approval="prompt")) as desk:
+        params: JsonObject = {"name": "lab__echo", "arguments": {}}
+        first = (await desk.modern("tools/call", params, capabilities=capabilities)).json["result"]  # type: ignore[arg-type]
+        said = {"interlock_approval": {"action": "accept", "content": {"approve": box, "extra": True}}}
+        retry: JsonObject = {**params, "requestState": first["requestState"], "inputResponses": said}  # type: ignore[index,dict-item]
+        answer = await desk.modern("tools/call", retry, capabilities=capabilities)  # type: ignore[arg-type]
+        assert answer.json["result"]["isError"] is True  # type: ignore[index]
+        assert desk.tools.calls == []
+
+
+@pytest.mark.parametrize(
+    "method", ["Tools/Call", "tools/Call", "tools.call", "tools//call", "TOOLS_CALL", "notifications/cancelled", "Resources/Read"]
+)
+async def test_no_spelling_of_a_known_method_gets_past_the_gates(tmp_path: Path, method: str) -> None:
+    """Unknown methods go to a single server as they are; a lenient one must not find a call among them."""
+    async with running(tmp_path, policy=AUTO, deny=("secret",)) as desk:
+        session = await desk.open_session()
+        answer = await desk.legacy(session, method, {"name": "secret", "arguments": {}, "requestId": 1})
+        assert answer.json["error"] == {"code": -32601, "message": f"Method not found: {method}"}  # type: ignore[index]
+        assert desk.tools.calls == []
+
+
 @pytest.mark.parametrize(
     ("override", "calls"),
     [(ToolOverride(approval="auto"), ["echo"]), (ToolOverride(approval="always"), []), (ToolOverride(read=True), [])],

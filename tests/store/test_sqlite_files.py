@@ -58,6 +58,28 @@ def test_a_file_that_others_could_read_is_closed_to_them(home: Path, row: MakeRo
     store.close()
 
 
+@pytest.mark.parametrize("reads_before", [0, 1, 2, 3])
+def test_a_schema_that_another_process_makes_meanwhile_is_no_strangers(tmp_path: Path, reads_before: int) -> None:
+    path = tmp_path / "interlock.db"
+    other = sqlite3.connect(path, isolation_level=None)
+
+    class Interrupted(sqlite3.Connection):
+        reads = 0
+
+        def execute(self, sql: str, *more: object) -> sqlite3.Cursor:
+            if self.reads == reads_before:
+                schema.migrate(other, str(path))
+            self.reads += 1
+            return super().execute(sql, *more)
+
+    connection = sqlite3.connect(path, isolation_level=None, factory=Interrupted)
+    assert schema.check(connection, str(path)) in (0, len(schema.MIGRATIONS))
+    schema.migrate(connection, str(path))
+    assert schema.check(connection, str(path)) == len(schema.MIGRATIONS)
+    connection.close()
+    other.close()
+
+
 def test_the_database_uses_the_write_ahead_log(home: Path, row: MakeRow) -> None:
     store = SqliteStore(home)
     store.append_calls([row()])

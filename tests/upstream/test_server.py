@@ -548,6 +548,21 @@ async def test_a_server_that_fails_on_the_probe_but_is_known_to_be_legacy_is_use
         assert len(there.of("initialize")) == 2
 
 
+async def test_a_modern_server_that_is_silent_on_initialize_serves_legacy_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.3)
+    inner = modern(answers)
+
+    async def script(seen: Seen, out: Out) -> None:
+        if seen.rpc != "initialize":
+            await inner(seen, out)
+
+    async with scripted(script) as there, reaching(there.url) as reached:
+        assert not (await reached.call(ANN)).is_error
+        reply = await reached.call(LEGACY_ANN)  # known to be modern by now
+        assert (reply.era, reply.is_error) == (Era.MODERN, False)
+        assert len(there.of("initialize")) == 1
+
+
 @pytest.mark.parametrize("era", ["modern", "legacy"])
 async def test_an_era_that_the_manifest_sets_is_not_doubted(era: str) -> None:
     other = legacy if era == "modern" else modern

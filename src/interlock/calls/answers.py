@@ -1,4 +1,4 @@
-"""Faults as answers: a tool result with `isError` for an admitted `tools/call`, else a JSON-RPC error (DESIGN.md, Verdicts)."""
+"""Faults as answers: a tool result with `isError` for an admitted `tools/call`, else a JSON-RPC error (docs/errors.md, Verdicts)."""
 
 from __future__ import annotations
 

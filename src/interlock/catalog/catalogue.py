@@ -55,6 +55,8 @@ class Catalogue:
         self._callers: dict[tuple[str, str], Caller] = {}
         self._paces: dict[tuple[str, str], tuple[float, float]] = {}
         """How long changes of a server were gathered last, and when that began."""
+        self._silent: dict[str, float] = {}
+        """Since when a server has been asked without having answered anybody."""
         self._remember = remember
         self._recall = recall_bytes
         self._changed = changed
@@ -114,7 +116,13 @@ class Catalogue:
                 if self._failures.get(key) and not forced:
                     return None  # it failed; the retry timer tries again without holding anybody up
                 running = self._start(server, caller)
-            return running[0], running[1] + COLD_WAIT
+            since = running[1]
+            if not forced:
+                if self._failures.get(key):
+                    return None
+                # Counted from when anybody first asked: clients that come later do not each pay for a silent server.
+                since = min(since, self._silent.get(server.key, since))
+            return running[0], since + COLD_WAIT
         if snapshot.remembered:
             if running is None and server.config.start != "on-call" and not self._failures.get(key):
                 self._start(server, caller)
@@ -145,6 +153,7 @@ class Catalogue:
             retry.cancel()
         task = asyncio.get_running_loop().create_task(self._list(server, caller, key))
         started = self._tasks[key] = (task, time.monotonic())
+        self._silent.setdefault(server.key, started[1])
         return started
 
     async def _list(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
@@ -160,6 +169,7 @@ class Catalogue:
             raise
         finally:
             self._tasks.pop(key, None)
+        self._silent.pop(server.key, None)
         place = (server.key, binding)
         before = self._snapshots.get(place) or self._last_known(server, caller)
         if missing:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interlock.model.names import CanonicalName
     from interlock.wire.messages import Raw, RawMap
 
-_EXAMPLE = "write them in single quotes, as in '{\"query\": \"x\"}'"
+_EXAMPLE = """write them in single quotes, as in '{"query": "x"}'"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     failed = report_problems(loaded)
     config = loaded.gateway.servers.get(name.server)
     if config is None:
-        known = ", ".join(loaded.gateway.servers) or "none (`interlock check` says where manifests are looked for)"
+        known = ", ".join(loaded.gateway.servers) or "none (`interlock check` shows a first manifest)"
         complain(f"{name} was not called: no server is called {name.server!r} here; there are: {known}")
         return CONFIGURATION if failed or not loaded.gateway.servers else DENIED
     # A caller over the wire learns nothing of these; the person whose configuration it is should.
@@ -130,7 +130,7 @@ async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, canonical:
             if code == DENIED and trace is not None and trace.slug == "unknown-name":
                 meant = "" if trace.name is not None else _meant(name, pipeline.view(exchange))
                 complain(
-                    f"{name} was not called: it is denied here, or there is no such tool{meant}. `interlock tools` lists what there is."
+                    f"{name} was not called: it is denied here, or there is no such tool.{meant} `interlock tools` lists what there is."
                 )
             else:
                 _show(body, is_error)
@@ -147,7 +147,7 @@ def _meant(name: str, view: View) -> str:
     import difflib
 
     near = difflib.get_close_matches(name, [str(route.entry.canonical) for route in view.routes["tools"].values()], 1, 0.7)
-    return f"; did you mean {near[0]}?" if near else ""
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _approver(args: argparse.Namespace) -> Approve:

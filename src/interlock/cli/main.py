@@ -20,7 +20,7 @@ COMMANDS: Final[dict[str, str]] = {
     "tools": "list all tools with their names and context cost",
     "call": "call one tool",
     "trace": "show the route that calls took",
-    "credential": "print or revoke the credential of a host",
+    "credential": "print or revoke a host's credential",
     "demo": "run the demonstration on real servers",
 }
 
@@ -49,9 +49,31 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code."""
+    """Returns the exit code. Raises SystemExit where argparse ends it."""
     _open_standard_streams()
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a server's text may hold what this terminal cannot show
+    try:
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone (`interlock tools | head`): not a fault worth a traceback, now or at the exit.
+        _drop_output()
+        return 0
+    except OSError as error:
+        # A full disk, a home that cannot be read: the system's own words say more than a traceback.
+        what = f"{error.filename}: " if error.filename is not None else ""
+        sys.stderr.write(f"interlock: cannot go on: {what}{error.strerror or error}\n")
+        _drop_output()
+        return 8
+
+
+def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["--version"]:
         from interlock.build import build
 
@@ -69,27 +91,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         root.print_help()
         return 2
     args.greeting = greeting
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a server's text may hold what this terminal cannot show
-    try:
-        code: int = args.run(args)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # The reader of our output has gone (`interlock tools | head`): not a fault worth a traceback, now or at the exit.
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
-    except OSError as error:
-        # A full disk, a home that cannot be read: the system's own words say more than a traceback.
-        what = f"{error.filename}: " if error.filename is not None else ""
-        sys.stderr.write(f"interlock: cannot go on: {what}{error.strerror or error}\n")
-        return 8
+    code: int = args.run(args)
     return code
+
+
+def _drop_output() -> None:
+    """What is still to be written goes nowhere, so that the interpreter's own flush at the end has nothing to complain of."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _open_standard_streams() -> None:
@@ -101,6 +111,9 @@ def _open_standard_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
 
 
 if __name__ == "__main__":

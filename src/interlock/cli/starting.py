@@ -41,7 +41,7 @@ def report_problems(loaded: Loaded, *, notes: bool = False) -> bool:
 def announce(loaded: Loaded) -> None:
     """Say aloud what a person should know before calls are made: blocked servers, fields that are not enforced."""
     if not loaded.gateway.servers:
-        complain("no manifest declares a server here: `interlock check` shows a first one")
+        complain("no manifest declares a server here, so hosts will see no tools; `interlock check` shows a first one")
     for config in loaded.gateway.servers.values():
         if config.blocked is not None:
             complain(f"{config.key} will not run: {config.blocked}")

@@ -48,8 +48,24 @@ def run(args: argparse.Namespace) -> int:
     loaded = load(args)
     if report_problems(loaded) and not loaded.gateway.servers:
         return CONFIGURATION
+    unusable = _unusable(home_from(args))
+    if unusable is not None:
+        complain(f"{home_from(args)} cannot hold Interlock's state: {unusable}. Name another with --home.")
+        return CONFIGURATION
     announce(loaded)
     return run_loop(_serve(args, loaded, home_from(args)))
+
+
+def _unusable(home: Path) -> str | None:
+    """Why nothing can be kept there, or None. Without it there are no credentials and no audit records."""
+    import tempfile
+
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=home):
+            return None
+    except OSError as error:
+        return error.strerror or type(error).__name__
 
 
 def _is_loopback(host: str) -> bool:

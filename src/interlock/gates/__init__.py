@@ -1,1 +1,1 @@
-"""The gates. Each answers allow, ask or deny by itself; the strictest answer wins (DESIGN.md, Gates)."""
+"""The gates. Each answers allow, ask or deny by itself; the strictest answer wins."""

@@ -1,4 +1,4 @@
-"""Must a person say yes to this call first? Nothing said in the manifest counts as `ask` (DESIGN.md, Gates)."""
+"""Must a person say yes to this call first? Nothing said in the manifest counts as `ask` (docs/manifest.md, Policy)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates that the manifest alone decides, in the order of DESIGN.md."""
+"""The gates that the manifest alone decides. A new one is a file beside this and a place in `STATIC_GATES`."""
 
 from __future__ import annotations
 

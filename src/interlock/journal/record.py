@@ -55,6 +55,9 @@ def to_row(trace: RouteTrace) -> CallRow:
 def _row(trace: RouteTrace) -> CallRow:
     if not -_INT64_MAX <= trace.at_ns <= _INT64_MAX:
         raise OverflowError("its time is out of range")
+    for mark in trace.marks:
+        if mark.__class__ is not Mark:
+            raise TypeError("a mark is no mark")
     server = trace.server
     if not (trace.id.isascii() and trace.status.isascii() and (server is None or server.isascii())):
         f"{trace.id}{trace.status}{server}".encode()

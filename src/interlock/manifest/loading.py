@@ -132,7 +132,7 @@ def _files(source: _Source, reading: _Reading) -> Iterable[Path]:
     elif source.asked and not files:
         report.add(
             "not-found",
-            "There is no *.yaml file in this folder.",
+            "There is no *.yaml or *.yml file in this folder.",
             write="one file for each server, or one interlock.yaml",
         )
     if len(files) > MAX_FILES:

@@ -55,9 +55,12 @@ def find_project_manifest(start: Path) -> Path | None:
 
 
 def files_of(place: Path) -> list[Path]:
-    """A file itself, or the *.yaml of a folder in the order of their names. Raises OSError where it cannot be read."""
+    """A file itself, or the *.yaml and *.yml of a folder in the order of their names. Raises OSError where it cannot be read."""
     if place.is_dir():
-        found = sorted(entry for entry in place.iterdir() if entry.suffix == ".yaml" and not entry.name.startswith("."))
+        # Both endings: a deny in a file that is silently not read would be no deny.
+        found = sorted(
+            entry for entry in place.iterdir() if entry.suffix in (".yaml", ".yml") and not entry.name.startswith(".")
+        )
         return [entry for entry in found if entry.is_file()]
     return [place]
 

@@ -37,7 +37,7 @@ class Decision:
 def strictest(decisions: Iterable[Decision]) -> Decision:
     """The strictest decision: of several denials the first, of several that allow the last, which is the most particular.
 
-    No decision at all counts as `ask` (DESIGN.md, Gates).
+    No decision at all counts as `ask` (docs/manifest.md, Policy).
     """
     best: Decision | None = None
     for decision in decisions:

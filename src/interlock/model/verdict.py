@@ -7,7 +7,7 @@ from typing import Literal
 
 
 class Verdict(StrEnum):
-    """Three words, and the advice that goes with each (DESIGN.md, Verdicts)."""
+    """Three words, and the advice that goes with each (docs/errors.md, Verdicts)."""
 
     NEVER_REACHED = "never_reached"
     WAIT = "wait"

@@ -93,6 +93,13 @@ class Bridge:
             if translate.result_type(members) != "input_required":
                 return reply
             added = await answer_for_legacy(exchange, server.key, tool, members, name_server=self._name_servers)
+            if not added:  # asking the same again, with nothing added, would only make the call again
+                raise Fault(
+                    "bad-answer",
+                    f"{server.key}: the server wants input, but says neither which nor how to go on. The call may have taken "
+                    "effect: read the target again before a retry.",
+                    stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN, server=server.key, tool=tool,
+                )  # fmt: skip
             for key in ("inputResponses", "requestState", "_meta"):
                 params.pop(key, None)
             params.update(added)

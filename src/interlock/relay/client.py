@@ -11,7 +11,7 @@ from interlock.model.decision import Decision
 from interlock.model.principal import Principal
 from interlock.upstream.contract import Caller, Progress, Reply
 from interlock.wire import messages
-from interlock.wire.eras import LATEST_LEGACY, SUBSCRIPTION_KEY, Era
+from interlock.wire.eras import LATEST_LEGACY, OWNED, SUBSCRIPTION_KEY, Era
 from interlock.wire.levels import at_least
 from interlock.wire.messages import Id, Raw, RawMap
 
@@ -107,6 +107,13 @@ class Client:
                 self._to_listen(listen, method, {})
 
     def resource_updated(self, exposed: str, params: RawMap) -> None:
+        meta = messages.try_map(params.get("_meta"))
+        if meta and not OWNED.isdisjoint(meta):
+            # The subscription that it came on is one of ours at the server; it means nothing to a client.
+            meta = {key: value for key, value in meta.items() if key not in OWNED}
+            params = {**params, "_meta": Raw(messages.write_map(meta))}
+            if not meta:
+                del params["_meta"]
         if exposed in self.subscriptions:
             self.tell("notifications/resources/updated", {**params, "uri": messages.raw(exposed)})
         for listen in list(self.listens.values()):

@@ -1,4 +1,4 @@
-"""Asking a person whether a call may be made, in whichever way this client allows (DESIGN.md, Gates: `ask`)."""
+"""Asking a person whether a call may be made, in whichever way this client allows."""
 
 from __future__ import annotations
 

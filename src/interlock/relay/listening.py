@@ -13,7 +13,9 @@ from interlock.upstream.session import Call, Session, SessionLost
 from interlock.wire import codes, messages, translate
 from interlock.wire.eras import Era
 
-RETRY_SECONDS = 5.0
+FIRST_RETRY, LONGEST_RETRY = 0.25, 30.0
+"""Seconds after which a listen that broke is opened again: doubled each time that it does not last."""
+LASTING_SECONDS = 10.0
 
 
 class Listening:
@@ -23,6 +25,7 @@ class Listening:
         self._servers = servers
         self._subscriptions = subscriptions
         self._open: dict[tuple[str, str], Call] = {}
+        self._retries: dict[tuple[str, str], float] = {}
 
     def refresh(self, server: str, binding: str) -> None:
         """Bring the server up to date after a session started or the set of wanted resources changed."""
@@ -44,24 +47,34 @@ class Listening:
         if uris and can_subscribe(session):
             wanted["resourceSubscriptions"] = uris
         before = self._open.pop(place, None)
+        since = asyncio.get_running_loop().time()
         if wanted:
             # The new one is opened before the old one ends, so that nothing is missed in between.
             call = session.listen(
-                messages.encode(wanted), lambda outcome: self._ended(place, session, outcome)
+                messages.encode(wanted), lambda outcome: self._ended(place, session, outcome, since)
             )
             if call is not None and not call.settled:
                 self._open[place] = call
         if before is not None:
             session.unlisten(before)
 
-    def _ended(self, place: tuple[str, str], session: Session, outcome: Reply | BaseException) -> None:
+    def _ended(
+        self, place: tuple[str, str], session: Session, outcome: Reply | BaseException, since: float
+    ) -> None:
         """The listen is over, and not because we ended it."""
         self._open.pop(place, None)
         if session.closed:
             return
         if isinstance(outcome, Reply) and outcome.is_error and translate.error_code(outcome.body) == codes.METHOD_NOT_FOUND:
             return  # it has no subscriptions: asking again would not change that
-        asyncio.get_running_loop().call_later(RETRY_SECONDS, self.refresh, *place)
+        loop = asyncio.get_running_loop()
+        delay = FIRST_RETRY if loop.time() - since > LASTING_SECONDS else self._retries.get(place, FIRST_RETRY)
+        self._retries[place] = min(delay * 2, LONGEST_RETRY)
+        loop.call_later(delay, self._again, place)
+
+    def _again(self, place: tuple[str, str]) -> None:
+        if place not in self._open:
+            self.refresh(*place)
 
     async def subscribe(self, server: str, binding: str, uri: str, seconds: float) -> None:
         """The first holder of a resource appeared."""

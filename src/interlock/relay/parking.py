@@ -1,7 +1,7 @@
 """A call that stays open at a legacy server while a modern client collects the answers to the server's questions.
 
 The client gets `input_required` with a sealed handle; its retry is matched to the open call. At most 16 for a principal,
-5 minutes each (DESIGN.md); then the call is cancelled, and its outcome is unknown.
+5 minutes each (docs/eras.md); then the call is cancelled, and its outcome is unknown.
 """
 
 from __future__ import annotations

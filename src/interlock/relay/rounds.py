@@ -4,6 +4,7 @@ modern servers put to legacy clients while their request stays open (2026-07-28,
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from dataclasses import dataclass
@@ -216,7 +217,7 @@ def _with_elicitation_id(params: Raw | None) -> Raw | None:
 
 def approval_params(tool: str, arguments: Raw | None) -> Raw:
     """What a person is asked before a call: which tool, with which arguments (shortened)."""
-    shown = bytes(arguments or EMPTY_OBJECT).decode("utf-8", "replace")
+    shown = _visible(bytes(arguments or EMPTY_OBJECT).decode("utf-8", "replace"))
     if len(shown) > 1000:
         shown = shown[:1000] + f"... ({len(shown)} characters in all)"
     return messages.raw(
@@ -229,6 +230,15 @@ def approval_params(tool: str, arguments: Raw | None) -> Raw:
                 "required": ["approve"],
             },
         }
+    )
+
+
+def _visible(text: str) -> str:
+    """JSON text without anything that hides or reorders what a person reads. Escapes mean the same inside of strings."""
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else " " if char in "\n\r\t" else json.dumps(char)[1:-1] for char in text
     )
 
 

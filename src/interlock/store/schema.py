@@ -83,9 +83,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 def check(connection: sqlite3.Connection, where: str) -> int:
     """The file's schema version. `StoreError` where the file is another program's or a later Interlock's."""
-    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    # In this order: another process may make the schema between two of these reads, and what it sets last is read last.
     empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    application: int = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID and not (empty and application == 0 and version == 0):
         raise StoreError("foreign", f"{where} is another program's database; move it away or use another --home")
     if version > len(MIGRATIONS):

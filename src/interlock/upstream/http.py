@@ -192,7 +192,7 @@ class _Post:
         session = self._carrier.session
         if self._sse is not None:
             if self._status == 200 or self._status >= 500 or self._status == 429:
-                self._broken("the stream ended")
+                self._broken("the stream ended", in_order=True)
             else:
                 call.fail(evidence.lost(session.server, f"the stream ended and could not be resumed (HTTP {self._status})"))
             return
@@ -259,7 +259,8 @@ class _Post:
             return
         self._broken("the connection ended")
 
-    def _broken(self, how: str) -> None:
+    def _broken(self, how: str, *, in_order: bool = False) -> None:
+        """The stream is over without the answer; `in_order` where the server itself ended it, to be asked again later."""
         carrier = self._carrier
         session = carrier.session
         decoder = self._sse
@@ -269,7 +270,7 @@ class _Post:
             return
         assert decoder is not None
         self._resumes += 1
-        if self.call.outgoing is not None and self.call.outgoing.sink is not None:
+        if in_order and self.call.outgoing is not None and self.call.outgoing.sink is not None:
             self.call.outgoing.sink.on_interrupted()
         delay = (decoder.retry_ms if decoder.retry_ms is not None else DEFAULT_RETRY_MS) / 1000
         self._timer = asyncio.get_running_loop().call_later(min(delay, 30.0), self._resume)

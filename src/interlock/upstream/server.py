@@ -42,6 +42,8 @@ EVERYTHING = Raw(b'{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}
 """What a shared legacy session declares: it serves clients whose capabilities differ, and asks are judged per call."""
 MAX_BINDINGS_PER_CLIENT = 4
 IDLE_SESSION_SECONDS = 600.0
+RESTART_PATIENCE = 1.0
+"""The longest rest of a crashed server that a request waits for; a longer one is answered with how long it takes."""
 LOG_LEVEL_SECONDS = 2.0
 """How long a server may take to set its log level; what was asked for goes on without it."""
 OTHER = {Era.MODERN: Era.LEGACY, Era.LEGACY: Era.MODERN}
@@ -139,11 +141,15 @@ class Server:
             and self.speaks[Era.MODERN] is True
         ):
             return ready
-        self._check_may_run()
         binding = self.binding_for(caller)
         session = self.sessions.get(binding)
         if session is not None and not session.closed:
-            return session
+            return session  # whatever became of the processes of other clients
+        wait = self.restarts.wait_seconds(time.monotonic())
+        if 0 < wait <= RESTART_PATIENCE and not self._closing:
+            await asyncio.sleep(wait)  # it has just crashed and comes back in a moment: nobody has to hear of that
+            return await self.session(caller)
+        self._check_may_run()
         task = self._starting.get(binding)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._start(caller))
@@ -202,6 +208,8 @@ class Server:
             raise fault from None
         except Fault as fault:
             self.last_fault = _before_the_request(fault)
+            if fault.slug == "connection-lost" and isinstance(self.config.transport, StdioTransport):
+                fault.slug = "server-exited"
             raise
         self.last_fault = None
         session.last_used = asyncio.get_running_loop().time()
@@ -281,6 +289,8 @@ class Server:
                 if await handshake.discover(session, handshake.PROBE_SECONDS) is Found.LEGACY:
                     raise _NotSpoken(None)
                 return
+            if self.speaks[Era.MODERN] is True:
+                seconds = min(seconds, handshake.PROBE_SECONDS)  # time must be left for what it is known to speak
             await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
         except Fault as fault:
             if fault.slug == "handshake-failed":
@@ -381,7 +391,9 @@ class Server:
                 if value is None:
                     raise Fault(
                         "env-missing",
-                        f"{self.key}: the environment variable {header.source}, used for the header {header.name}, is not set.",
+                        f"{self.key}: the environment variable {header.source}, used for the header {header.name}, is not set. The "
+                        "server did not get the request. Set it in the environment of Interlock (or of the AI host that starts "
+                        "Interlock) and try again.",
                         stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
                     )  # fmt: skip
             text = header.prefix + (value or "").strip()
@@ -517,6 +529,7 @@ def _before_the_request(fault: Fault) -> Fault:
     if fault.verdict is Verdict.OUTCOME_UNKNOWN:
         fault.verdict, fault.retry = Verdict.NEVER_REACHED, "safe"
         if fault.slug == "timeout":
+            fault.slug = "startup-timeout"
             fault.message = f"{fault.server}: the server did not answer the handshake in time; your request was not sent."
         else:
             fault.message = fault.message.replace(evidence.MAY_HAVE_ACTED, "Your request was not sent.")

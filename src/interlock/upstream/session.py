@@ -78,9 +78,9 @@ class Call:
         """A question is answered; the clock runs again where no other is open."""
         self._holds -= 1
         if not self._holds and self._held_since:
-            self._patience = max(self._patience - (now - self._held_since), 0.0)
-            self._held_since = 0.0
-            self.expires = now + self._left
+            over = now - self._held_since - self._patience
+            self._patience, self._held_since = max(-over, 0.0), 0.0
+            self.expires = now + self._left - max(over, 0.0)
 
     def settle(self, outcome: Reply | BaseException) -> None:
         if not self.settled:

@@ -1,0 +1,58 @@
+"""A child that does not read: what waits for it is bounded, and nobody is left without an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlock.manifest.config import StdioTransport
+from interlock.model.fault import Fault
+from interlock.model.verdict import Verdict
+from interlock.upstream import stdio
+from interlock.upstream.contract import Outgoing
+from interlock.upstream.stdio import StdioCarrier
+from interlock.wire import messages
+
+from .reaching import LEGACY_ANN, reaching
+
+# Legacy: answers `initialize`, then asks and asks, and never reads again.
+DEAF = """
+import json, sys, threading, time
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "deaf", "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    elif "id" in message:
+        error = {"code": -32601, "message": "no"}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+    else:
+        break
+while True:
+    print("".join('{"jsonrpc":"2.0","id":"%s","method":"ping"}\\n' % ("q" * 200) for _ in range(200)), end="", flush=True)
+"""
+
+
+async def test_a_server_that_asks_without_reading_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = 512 * 1024
+    monkeypatch.setattr(stdio, "MAX_UNSENT_BYTES", limit)
+    transport = StdioTransport((sys.executable, "-c", DEAF), Path("/"))
+    async with reaching(transport) as reached:
+        session = await reached.server.session(LEGACY_ANN)
+        carrier = session.carrier
+        assert isinstance(carrier, StdioCarrier)
+        assert carrier.child is not None
+        async with asyncio.timeout(20):
+            while carrier.child.unsent <= limit:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        # A call now is refused before anything of it is sent: it may be repeated freely.
+        params = {"name": messages.raw("tool")}
+        with pytest.raises(Fault) as caught:
+            await reached.server.request(Outgoing("tools/call", params, LEGACY_ANN, 10.0))
+        assert (caught.value.slug, caught.value.verdict) == ("connection-lost", Verdict.NEVER_REACHED)
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        assert carrier.child.unsent < 2 * limit
