@@ -98,20 +98,17 @@ def client_http(number: int, random: Random) -> Case:
     if random.random() < 0.12:
         return raw_http(number, random, compact(message), modern)
     kind, body = mutate(random, compact(message))
-    if random.random() < 0.001:
-        kind, body = "oversized", b'{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"' + b"x" * OVERSIZED_REQUEST + b'"}}'
-        return Case(number, "client-http", kind, [head(body, modern, "x", None) + body], Due.ERROR, modern=modern)
     due, id = oracle.due(body)
     params = message.get("params")
     name = None
     if isinstance(params, dict):
         found = params.get("name", params.get("uri"))
         name = found if isinstance(found, str) else None
-    made = head(body, modern, str(message.get("method", "")), name, odd=random if random.random() < 0.2 else None)
+    made = head_of(body, modern, str(message.get("method", "")), name, odd=random if random.random() < 0.2 else None)
     return Case(number, "client-http", kind, cut(random, made + body), due, id, modern=modern)
 
 
-def head(body: bytes, modern: bool, method: str, name: str | None, odd: Random | None = None) -> bytes:
+def head_of(body: bytes, modern: bool, method: str, name: str | None, odd: Random | None = None) -> bytes:
     """The request line and headers. The session of a legacy client is filled in for `$SESSION`."""
     lines = ["POST /mcp HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", "Accept: application/json, text/event-stream"]
     if modern:
@@ -136,7 +133,7 @@ def head(body: bytes, modern: bool, method: str, name: str | None, odd: Random |
 
 def raw_http(number: int, random: Random, body: bytes, modern: bool) -> Case:
     """Faults of HTTP itself. Any answer is right, or that the gateway hangs up; what is unfinished is ended by the client."""
-    good = head(body, modern, "tools/list", None)
+    good = head_of(body, modern, "tools/list", None)
     made = random.choice(
         [
             good.replace(b"POST", b"P\x00ST"), good.replace(b"HTTP/1.1", b"HTTP/9.9"), good.replace(b"HTTP/1.1", b"HTTP/1.0") + body,
@@ -161,9 +158,6 @@ def raw_http(number: int, random: Random, body: bytes, modern: bool) -> Case:
 
 def client_stdio(number: int, random: Random) -> Case:
     modern = random.random() < 0.3
-    if random.random() < 0.0005:
-        line = b'{"jsonrpc":"2.0","id":%d,"method":"x","params":{"a":"' % number + b"x" * OVERSIZED_REQUEST + b'"}}'
-        return Case(number, "client-stdio", "oversized", [line + b"\n"], Due.ERROR)
     message = compact(good_request(random, number, modern))
     kind, line = mutate(random, message)
     lines = line.split(b"\n")
@@ -226,8 +220,6 @@ def server_stdio(number: int, random: Random) -> Case:
         return Case(number, "server-stdio", "endings", cut(random, b" \t$ANSWER" + ending), sound=True, modern=modern)
     if kind == 6 and random.random() < 0.1:
         return Case(number, "server-stdio", "silence", [b""], sound=False, modern=modern)
-    if kind == 7 and random.random() < 0.004:
-        return Case(number, "server-stdio", "oversized", [b'{"jsonrpc":"2.0","id":$ID,"result":{"a":"$HUGE"}}\n'], sound=False, modern=modern)
     return Case(number, "server-stdio", "mutated", [b"$MUTATED\n"], sound=None, modern=modern)
 
 
@@ -271,7 +263,7 @@ def server_http(number: int, random: Random) -> Case:
             [
                 b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/9.9 200 OK\r\n\r\n", b"garbage\r\n\r\n", b"\x00\x01\x02",
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99999\r\n\r\n$ANSWER",
-                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 5\r\n\r\n$ANSWER",
+                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 5\r\n\r\n$ANSWER",
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: -5\r\n\r\n$ANSWER",
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
                 b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\"",
@@ -286,8 +278,6 @@ def server_http(number: int, random: Random) -> Case:
         return Case(number, "server-http", "interim", cut(random, made), sound=True, modern=modern)
     if kind == 15 and random.random() < 0.1:
         return Case(number, "server-http", "silence", [b"$SILENCE"], sound=False, modern=modern)
-    if kind == 16 and random.random() < 0.004:
-        return Case(number, "server-http", "oversized", [json_head + b'{"jsonrpc":"2.0","id":$ID,"result":{"a":"$HUGE"}}'], sound=False, modern=modern)
     if kind < 19:
         return Case(number, "server-http", "mutated", [stream + b"data: $MUTATED\n\n"], sound=None, modern=modern)
     return Case(number, "server-http", "mutated", [json_head + b"$MUTATED"], sound=None, modern=modern)
@@ -297,7 +287,21 @@ MAKERS = {"client-http": client_http, "client-stdio": client_stdio, "server-http
 
 
 def case(seed: int, number: int, side: Side) -> Case:
-    return MAKERS[side](number, Random(f"{seed}:{number}"))
+    random = Random(f"{seed}:{number}")
+    if number < 20 or number % 3000 < 4:
+        # A few of every kind are huge, and some come early, so that what they leave behind is there before memory is compared.
+        return oversized(number, side, random.random() < 0.5)
+    return MAKERS[side](number, random)
+
+
+def oversized(number: int, side: Side, modern: bool) -> Case:
+    if side.startswith("server"):
+        head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: $LENGTH\r\n\r\n"
+        made = (head if side == "server-http" else "").encode() + b'{"jsonrpc":"2.0","id":$ID,"result":{"a":"$HUGE"}}\n'
+        return Case(number, side, "oversized", [made], sound=False, modern=modern)
+    body = b'{"jsonrpc":"2.0","id":%d,"method":"x","params":{"a":"' % number + b"x" * OVERSIZED_REQUEST + b'"}}'
+    made = body + b"\n" if side == "client-stdio" else head_of(body, modern, "x", None) + body
+    return Case(number, side, "oversized", [made], Due.ERROR, modern=modern)
 
 
 def mutated_answer(seed: int, number: int, id: int, modern: bool) -> bytes:

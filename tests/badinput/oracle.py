@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from enum import Enum
 
 _RESPONSE = re.compile(rb'\s*\{\s*("jsonrpc"\s*:\s*"2.0"\s*,\s*)?"(id"\s*:\s*[^,]*,\s*"(result|error)|result|error)"')
+_SURROGATES = re.compile("[\ud800-\udfff]")
+sys.set_int_max_str_digits(0)  # JSON numbers have no limit; what the gateway makes of long ones is under test
 MAX_DEPTH = 200
 MAX_VALUES = 1_000_000
 
@@ -37,6 +40,15 @@ def read(data: bytes) -> object:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise NotJson(str(error)) from None
+
+
+def _is_response(data: bytes) -> bool:
+    """True for a response that only its encoding makes unreadable."""
+    try:
+        message = json.loads(data.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(message, dict) and "method" not in message and ("result" in message or "error" in message)
 
 
 def repeats(data: bytes) -> bool:
@@ -71,15 +83,16 @@ def due(data: bytes) -> tuple[Due, int | str | None]:
     try:
         message = read(data)
     except NotJson:
-        # What begins or ends as a response is answered to nobody: it would be taken for an answer to something else.
-        return (Due.EITHER if _RESPONSE.match(data) else Due.ERROR), None
+        # What looks like a response is answered to nobody: it would be taken for an answer to something else.
+        return (Due.EITHER if _RESPONSE.match(data) or _is_response(data) else Due.ERROR), None
     if not isinstance(message, dict):
         return Due.ERROR, None
     if repeats(data):
         return Due.EITHER, None
     if message.get("jsonrpc") != "2.0":
         return (Due.EITHER if "result" in message or "error" in message else Due.ERROR), None
-    method, id = message.get("method"), message.get("id")
+    # Half a surrogate pair is no character: U+FFFD comes in its place.
+    method, id = (_SURROGATES.sub("\ufffd", each) if isinstance(each, str) else each for each in map(message.get, ("method", "id")))
     if isinstance(id, float) and id.is_integer() and abs(id) < 1e200:
         id = int(id)
     plain_id = (isinstance(id, int) and not isinstance(id, bool)) or isinstance(id, str)

@@ -74,13 +74,21 @@ def test_a_running_gateway_notices_new_revoked_and_replaced_tokens(tmp_path: Pat
 def test_between_two_looks_the_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gateway, person = Credentials(tmp_path), Credentials(tmp_path)
     token = person.token("codex").encode()
-    monkeypatch.setattr(module, "LOOK_SECONDS", 3600.0)
+    now = 1000.0
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
     assert gateway.principal(token) is not None  # an unknown token is always looked up
     looked: list[Path] = []
-    monkeypatch.setattr(module, "_stamp", lambda file: looked.append(file))
+    stamp = module._stamp
+    monkeypatch.setattr(module, "_stamp", lambda file: looked.append(file) or stamp(file))
     for _ in range(10):
+        now += 0.009
         assert gateway.principal(token) is not None
     assert looked == []
+    for _ in range(100):  # however busy the gateway is
+        now += 0.009
+        gateway.principal(token)
+    assert 5 <= len(looked) <= 20
 
 
 @pytest.mark.parametrize(

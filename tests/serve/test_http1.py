@@ -393,9 +393,7 @@ async def test_slow_and_silent_clients_are_dropped(echo: Echo, monkeypatch: pyte
             await asyncio.sleep(0.05)
         assert await slow.closed()
         assert await silent.closed()
-        async with asyncio.timeout(SECONDS):
-            while len(echo.server._connections) > 1:
-                await asyncio.sleep(0.02)
+        await eventually(lambda: not (len(echo.server._connections) > 1))
         # A call that takes long is no silence.
         assert not echo.gone.is_set()
         echo.open[0].text("at last")
@@ -417,9 +415,7 @@ async def test_more_clients_than_there_is_room_for(echo: Echo, monkeypatch: pyte
         assert await first.closed()  # the one that was idle for longest made room
         for each in (second, third):
             each.send(request("GET", "/slow"))
-        async with asyncio.timeout(SECONDS):
-            while len(echo.open) < 2:
-                await asyncio.sleep(0.01)
+        await eventually(lambda: not (len(echo.open) < 2))
         async with wire(echo.port) as fourth:
             fourth.send(request("GET", "/a"))
             assert (await fourth.answer()).status == 503

@@ -193,9 +193,7 @@ async def test_initialize(desk: Desk, asked: str, given: str) -> None:
 async def test_a_refused_initialize_opens_no_session(desk: Desk, params: dict[str, object]) -> None:
     answer = await desk.send(desk.legacy_request("initialize", params))
     assert answer.json["error"]["code"] == -32602  # type: ignore[index]
-    async with asyncio.timeout(SECONDS):
-        while len(desk.endpoint.sessions):
-            await asyncio.sleep(0)
+    await eventually(lambda: not (len(desk.endpoint.sessions)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -122,3 +122,10 @@ def request(
     all_headers |= {name.replace("_", "-"): value for name, value in more.items()}
     lines = "".join(f"{name}: {value}\r\n" for name, value in all_headers.items() if value)
     return f"{method} {target} HTTP/1.1\r\n{lines}\r\n".encode("latin-1") + body
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait until something is so that nobody reports. Raises TimeoutError where it does not come."""
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

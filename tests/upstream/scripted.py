@@ -211,3 +211,10 @@ def legacy(call: Script, *, session: str | None = "session-1", stream: Script | 
             out.send(202)
 
     return script
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait until something is so that nobody reports. Raises TimeoutError where it does not come."""
+    async with asyncio.timeout(SECONDS):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)

@@ -29,7 +29,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("tool", metavar="SERVER/TOOL", help="the tool's canonical name, as `interlock tools` shows it")
     parser.add_argument("arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object; `-` reads standard input")
     parser.add_argument("--trace", action="store_true", help="show the route that the call took")
-    parser.add_argument("--yes", action="store_true", help="approve where the manifest says prompt or writes, never always")
+    parser.add_argument("--yes", action="store_true", help="say yes to whatever would be asked, but never where the manifest says always")
     parser.add_argument("--host", default=None, metavar="NAME", help="call as this AI host would")
     parser.set_defaults(run=run)
 

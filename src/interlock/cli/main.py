@@ -32,8 +32,16 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
     from interlock.cli.common import add_common
 
+    class Formatter(argparse.HelpFormatter):
+        """argparse does not count the indent of commands: without room for it, the longest name gets a line of its own."""
+
+        def __init__(self, prog: str) -> None:
+            super().__init__(prog)
+            self._action_max_length = 14
+
     root = argparse.ArgumentParser(
         prog="interlock",
+        formatter_class=Formatter,
         description="One place between AI coding hosts and the MCP servers they use.",
         epilog="Each command has its own --help. Exit codes: docs/exit-codes.md.",
     )

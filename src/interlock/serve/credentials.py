@@ -46,10 +46,10 @@ class Credentials:
         now = time.monotonic()
         digest = hashlib.sha256(token).digest()
         found = self._principals.get(digest)
-        if (found is None or now - self._looked > LOOK_SECONDS) and self._changed():
+        if found is None or now - self._looked > LOOK_SECONDS:
+            self._looked = now
             self.refresh()
             found = self._principals.get(digest)
-        self._looked = now
         return found
 
     def refresh(self) -> None:

@@ -21,6 +21,8 @@ CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 4.0
 """Idle connections are dropped before usual servers close them (5 s), so that a request rarely meets a closing one."""
 MAX_CONNECTIONS = 256
+MAX_UNREAD = 4 * bounds.MAX_HEADER_BYTES
+"""Bytes of one part of a response that has no end in sight."""
 """For requests. Streams that stay open for as long as their session does are not counted: they would leave none for calls."""
 MAX_WAITING_ASIDE = 1024
 """Requests that may wait for a connection before messages that nobody waits for are dropped."""
@@ -86,6 +88,8 @@ class Connection(asyncio.Protocol):
         self._headers: dict[bytes, bytes] = {}
         self._header_bytes = 0
         self._head_done = False
+        self._unread = 0
+        """Bytes that came since anything of a response was complete: they pile up in the parser."""
         self._new_parser()
 
     def _new_parser(self) -> None:
@@ -100,12 +104,16 @@ class Connection(asyncio.Protocol):
         if self.handler is None:
             self.close()  # bytes that answer nothing
             return
+        self._unread += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as error:
             self._drop(error)
         except httptools.HttpParserUpgrade:
             self._drop(None)
+        else:
+            if self._unread > MAX_UNREAD:
+                self._drop(None)  # a header, trailer or chunk extension that never ends
 
     def eof_received(self) -> bool:
         return False
@@ -135,11 +143,13 @@ class Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if status >= 200:
+            self._unread = 0
             self._head_done = True
             if self.handler is not None:
                 self.handler.on_head(status, self._headers)
 
     def on_body(self, body: bytes) -> None:
+        self._unread = 0
         if self.handler is not None:
             self.handler.on_body(body)
 
@@ -150,7 +160,7 @@ class Connection(asyncio.Protocol):
         handler, self.handler = self.handler, None
         keep = self._parser.should_keep_alive()
         self._headers = {}
-        self._header_bytes = 0
+        self._header_bytes = self._unread = 0
         self._head_done = False
         if keep and self.transport is not None and not self.transport.is_closing():
             self.pool.release(self)
