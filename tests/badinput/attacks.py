@@ -14,6 +14,7 @@ from .oracle import Due
 Side = Literal["client-http", "client-stdio", "server-http", "server-stdio"]
 SIDES: tuple[Side, ...] = ("client-http", "client-stdio", "server-http", "server-stdio")
 WEIGHTS = (32, 26, 21, 21)
+HUGE_EVERY = 10_000
 OVERSIZED_REQUEST = 16 * 1024 * 1024 + 100
 OVERSIZED_ANSWER = 64 * 1024 * 1024 + 100
 META = {
@@ -44,8 +45,9 @@ class Case:
 
 
 def sides(seed: int, count: int) -> list[Side]:
-    """The side of each case."""
-    return Random(f"{seed}:sides").choices(SIDES, WEIGHTS, k=count)
+    """The side of each case. Huge ones come for each side in turn (see `case`)."""
+    chosen = Random(f"{seed}:sides").choices(SIDES, WEIGHTS, k=count)
+    return [SIDES[number % HUGE_EVERY] if number % HUGE_EVERY < len(SIDES) else side for number, side in enumerate(chosen)]
 
 
 def cut(random: Random, data: bytes) -> list[bytes]:
@@ -288,8 +290,7 @@ MAKERS = {"client-http": client_http, "client-stdio": client_stdio, "server-http
 
 def case(seed: int, number: int, side: Side) -> Case:
     random = Random(f"{seed}:{number}")
-    if number < 20 or number % 3000 < 4:
-        # A few of every kind are huge, and some come early, so that what they leave behind is there before memory is compared.
+    if number % HUGE_EVERY < len(SIDES):
         return oversized(number, side, random.random() < 0.5)
     return MAKERS[side](number, random)
 

@@ -113,33 +113,6 @@ class Http:
             self._writer.close()
 
 
-class Canary:
-    """Calls the good server without pause, checks every answer, and remembers the longest wait."""
-
-    def __init__(self, port: int, modern: bool) -> None:
-        self._http = Http(port, modern)
-        self.calls = 0
-        self.longest = 0.0
-        self._stop = False
-
-    async def run(self) -> None:
-        await self._http.start()
-        loop = asyncio.get_running_loop()
-        while not self._stop:
-            self.calls += 1
-            arguments = {"n": self.calls, "text": "canary é"}
-            began = loop.time()
-            message = await self._http.call("good__echo", arguments, self.calls)
-            self.longest = max(self.longest, loop.time() - began)
-            if message.get("result", {}).get("structuredContent") != arguments:
-                raise Wrong(f"the canary's call went wrong: {str(message)[:500]}")
-            await asyncio.sleep(0.002)
-        await self._http.close()
-
-    def stop(self) -> None:
-        self._stop = True
-
-
 def refused(answer: Answer) -> bool:
     return answer.status >= 400 or any("error" in message for message in answer.messages)
 

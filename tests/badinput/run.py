@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .attacks import SIDES, Case, Side, case, sides
-from .clients import Canary, Http, Stdio, Wrong, attack_http, call_bad
+from .canary import Canary
+from .clients import Http, Stdio, Wrong, attack_http, call_bad
 from .servers import Bad, echo, serve_http, serve_pump
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,10 +150,11 @@ async def stage(folder: Path, seed: int) -> AsyncIterator[Stage]:
         for transport in ("http", "stdio")
         for modern in (True, False)
     }
+    bad["bad_stdio_huge"] = Bad(seed, "server-stdio", True)
     servers = [await serve_http("good", True, True, echo)]
     entries = [entry("good", http(servers[0]))]
     for key, reply in bad.items():
-        modern = key.endswith("modern")
+        modern = not key.endswith("legacy")
         if "_http_" in key:
             server = await serve_http(key, modern, False, reply)
             entries.append(entry(key, http(server)))
@@ -194,7 +196,7 @@ async def settle(port: int) -> None:
         await client.start()
         for _ in range(50):
             answer = await client.request("tools/list", {}, 1)
-            if len(answer.messages[-1]["result"]["tools"]) == 5:
+            if len(answer.messages[-1]["result"]["tools"]) == 6:
                 break
             await asyncio.sleep(0.2)
         else:
@@ -250,6 +252,8 @@ async def worker(work: Work, side: Side, where: Stage, index: int) -> None:
         await http_client.start()
         async for found in work.each():
             key = f"bad_{side.partition('-')[2]}_{'modern' if found.modern else 'legacy'}"
+            if found.kind == "oversized" and side == "server-stdio":
+                key = "bad_stdio_huge"  # it keeps its pipe busy for a while
             for again in (False, True):
                 try:
                     await call_bad(http_client, key, found, where.bad[key].sound)
@@ -287,29 +291,23 @@ async def run(folder: Path, *, count: int, seed: int, only: int | None = None) -
     async with stage(folder, seed) as where:
         gateway = where.gateway
         await settle(gateway.port)
-        canaries = [Canary(gateway.port, True), Canary(gateway.port, False)]
-        singing = [asyncio.ensure_future(each.run()) for each in canaries]
+        canary = await Canary.start(gateway.port, environment(where.home))
         watching = asyncio.ensure_future(gateway.watch())
-        warm = {side: found[: int(len(found) * WARM_UP)] for side, found in numbers.items()}
+        warm = {side: found[: int(len(found) * WARM_UP) + 1] for side, found in numbers.items()}
         rest = {side: found[len(warm[side]) :] for side, found in numbers.items()}
         if only is None:
             await attack(where, seed, warm, report)
         report.warm, first = gateway.memory(), gateway.descriptors()
         await attack(where, seed, rest, report)
-        for each in canaries:
-            each.stop()
-        for song in singing:
-            try:
-                await song
-            except Exception as error:
-                report.failures.append(f"canary: {error or type(error).__name__}")
+        try:
+            report.canary_calls, report.canary_longest = await canary.stop()
+        except (Wrong, TimeoutError) as error:
+            report.failures.append(f"canary: {error or type(error).__name__}")
         watching.cancel()
         # The last open things end with the deadlines of the calls that they belong to.
         await asyncio.sleep(1.5)
         report.end, report.peak = gateway.memory(), gateway.peak
         report.descriptors = (first, gateway.descriptors())
-        report.canary_calls = sum(each.calls for each in canaries)
-        report.canary_longest = max(each.longest for each in canaries)
         if gateway.process.returncode is not None:
             report.failures.append(f"the gateway ended by itself with {gateway.process.returncode}")
         report.exit_code = await gateway.stop()

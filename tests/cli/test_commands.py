@@ -47,8 +47,9 @@ def test_every_command_explains_itself(shell: Shell) -> None:
 
 def test_tools_for_machines(shell: Shell) -> None:
     shell.declare(
-        tiny(capability={"tools": {"deny": ["dies"]}}, tools={"hangs": {"approval": "prompt"}}), tiny("dead", transports={"stdio": {"command": ["no-such-program"]}})
-    )  # fmt: skip
+        tiny(capability={"tools": {"deny": ["dies"]}}, tools={"hangs": {"approval": "prompt"}}),
+        tiny("dead", transports={"stdio": {"command": ["no-such-program"]}}),
+    )
     done = shell.run("tools", "--json")
     rows = done.json
     assert isinstance(rows, list)

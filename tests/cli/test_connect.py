@@ -21,7 +21,11 @@ import pytest
 from .conftest import SECONDS, Shell, tiny
 
 on_posix = pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets and signals")
-INITIALIZE = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "h", "version": "1"}}  # fmt: skip
+INITIALIZE = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"elicitation": {}},
+    "clientInfo": {"name": "h", "version": "1"},
+}
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 Message = dict[str, object]
 

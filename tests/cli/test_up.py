@@ -135,7 +135,7 @@ def test_what_is_open_is_finished_and_what_is_new_is_told_to_wait(shell: Shell) 
     assert answers[0]["result"]["content"][0]["text"] == "slow"  # type: ignore[index]
     assert running.process.wait(SECONDS) == 0
     assert shell.calls == []
-    with pytest.raises(OSError):
+    with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", running.port), 1).close()
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 import pytest
 
 from interlock.lab.jsonrpc import JsonObject
-from interlock.manifest.config import HttpTransport, Policy, ToolOverride
+from interlock.manifest.config import Policy, Rule, ToolOverride
 
 from .desk import AUTO, FILE, Desk, config, running
-from .wire import Answer
+from .wire import Answer, request
 
 Era = Literal["modern", "legacy"]
 ERAS: tuple[Era, ...] = ("modern", "legacy")
@@ -24,7 +24,7 @@ DENIED, UNKNOWN = "lab__secret", "lab__secre7"
 
 
 @asynccontextmanager
-async def asker(desk: Desk, era: Era) -> AsyncIterator["Asker"]:
+async def asker(desk: Desk, era: Era) -> AsyncIterator[Asker]:
     yield Asker(desk, era, await desk.open_session() if era == "legacy" else "")
 
 
@@ -109,8 +109,6 @@ async def test_denied_and_unknown_are_alike_whatever_the_server_does(tmp_path: P
 
 @pytest.mark.parametrize("down", ERAS)
 async def test_allow_lists_deny_what_they_do_not_name(tmp_path: Path, down: Era) -> None:
-    from interlock.manifest.config import Rule
-
     async with running(tmp_path, allow=(Rule("ec*", FILE),)) as desk, asker(desk, down) as client:
         assert await client.names() == ["lab__echo"]
         denied = await client.ask("tools/call", {"name": DENIED})
@@ -197,8 +195,6 @@ async def test_ask_goes_to_the_person(tmp_path: Path, down: Era, can_ask: bool, 
                     await client.head()
                     asked = await client.event()
                     assert "lab/echo" in asked["params"]["message"]  # type: ignore[index]
-                    from .wire import request
-
                     body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}).encode()
                     await desk.send(request("POST", "/mcp", body, desk.head(), mcp_session_id=session))
                     first = (await client.event())["result"]

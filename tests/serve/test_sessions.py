@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from pathlib import Path
 
 import pytest
 
 from interlock.model.principal import Principal
 from interlock.relay.client import Client
-from interlock.serve import sessions, streams
+from interlock.serve import channels, endpoint, sessions, streams
 from interlock.serve.sessions import Sessions
+from interlock.wire import messages
 from interlock.wire.eras import Era
 
 from .desk import LEGACY, Desk, running
-from .wire import SECONDS, Wire, request
+from .wire import SECONDS, Wire, eventually, request
 
 ONE = Principal("host:one", "credential", "one")
 OTHER = Principal("host:other", "credential", "other")
@@ -193,7 +195,7 @@ async def test_initialize(desk: Desk, asked: str, given: str) -> None:
 async def test_a_refused_initialize_opens_no_session(desk: Desk, params: dict[str, object]) -> None:
     answer = await desk.send(desk.legacy_request("initialize", params))
     assert answer.json["error"]["code"] == -32602  # type: ignore[index]
-    await eventually(lambda: not (len(desk.endpoint.sessions)))
+    await eventually(lambda: len(desk.endpoint.sessions) == 0)
 
 
 @pytest.mark.parametrize(
@@ -217,8 +219,6 @@ async def test_batches_belong_to_one_revision(desk: Desk, version: str) -> None:
     if version != "2025-03-26":
         assert (answer.status, answer.json["error"]["code"]) == (400, -32600)  # type: ignore[index]
         return
-    import json
-
     answers = {each["id"]: each for each in json.loads(answer.body)}
     assert set(answers) == {1, 2, 3}
     assert answers[1]["result"] == {}
@@ -354,8 +354,6 @@ async def test_what_belongs_to_no_request_waits_for_the_get_stream(desk: Desk) -
 
 
 async def test_streams_are_kept_alive(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    from interlock.serve import channels, endpoint
-
     monkeypatch.setattr(channels, "KEEP_ALIVE_SECONDS", 0.05)
     monkeypatch.setattr(endpoint, "KEEP_ALIVE_SECONDS", 0.05)
     session = await desk.open_session()
@@ -376,19 +374,13 @@ async def test_a_stream_keeps_only_so_much(desk: Desk, monkeypatch: pytest.Monke
     session = await desk.open_session()
     client_of = next(iter(desk.endpoint.sessions._sessions.values())).client
     for number in range(100):
-        client_of.tell("notifications/x", {"n": _raw(number)})
+        client_of.tell("notifications/x", {"n": messages.raw(number)})
     async with desk.wire() as client:
         client.send(_listen(desk, session))
         await client.head()
         seen = [(await client.event())["params"]["n"] for _ in range(5)]  # type: ignore[index]
     assert seen == sorted(seen)
     assert seen[0] > 80
-
-
-def _raw(value: object) -> object:
-    from interlock.wire import messages
-
-    return messages.raw(value)
 
 
 class _Slow:
@@ -497,8 +489,6 @@ async def test_two_sessions_of_one_principal_are_two_clients(tmp_path: Path) -> 
 
 
 def _answer(desk: Desk, session: str, id: object, result: dict[str, object]) -> bytes:
-    import json
-
     body = json.dumps({"jsonrpc": "2.0", "id": id, "result": result}).encode()
     return request("POST", "/mcp", body, desk.head(), mcp_session_id=session)
 

@@ -165,7 +165,13 @@ def free_port() -> int:
 
 # -- well-behaved parts, to build scripts from ---------------------------------------------------------------------------
 
-DISCOVERED = {"supportedVersions": [MODERN], "capabilities": {"tools": {}}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}  # fmt: skip
+DISCOVERED = {
+    "supportedVersions": [MODERN],
+    "capabilities": {"tools": {}},
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "private",
+}
 INITIALIZED = {"protocolVersion": LEGACY, "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}}
 TEXT = {"content": [{"type": "text", "text": "done"}]}
 

@@ -12,7 +12,7 @@ import pytest
 from interlock.upstream import http1
 from interlock.upstream.http1 import Origin, Pool, Ticket, target_of
 
-from .scripted import SECONDS, Out, Scripted, Seen, scripted
+from .scripted import SECONDS, Out, Scripted, Seen, eventually, scripted
 
 
 @dataclass
@@ -121,9 +121,7 @@ async def test_what_is_no_response_is_lost(data: bytes, close: bool) -> None:
         response = await ask(pool)
         assert response.ends == ["lost"]
         assert len(there.seen) == 1
-        async with asyncio.timeout(SECONDS):
-            while pool.open:  # such a connection is not used again
-                await asyncio.sleep(0.01)
+        await eventually(lambda: not pool.open)  # such a connection is not used again
 
 
 async def test_an_endless_header_is_cut_off() -> None:
@@ -154,7 +152,7 @@ async def test_a_connection_that_the_server_closed_is_not_used_again() -> None:
     async with scripted(script) as there, pooled(there) as pool:
         for number in range(3):
             assert (await ask(pool)).body == b"a"
-            await eventually(lambda: not (pool.open))
+            await eventually(lambda: not pool.open)
             assert there.connections == number + 1
 
 
@@ -162,7 +160,7 @@ async def test_idle_connections_are_closed_before_servers_do(monkeypatch: pytest
     monkeypatch.setattr(http1, "IDLE_SECONDS", 0.1)
     async with scripted(raw(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")) as there, pooled(there) as pool:  # type: ignore[arg-type]
         await ask(pool)
-        await eventually(lambda: not (pool.open))
+        await eventually(lambda: not pool.open)
 
 
 async def test_bytes_that_answer_nothing_end_the_connection() -> None:
@@ -176,7 +174,7 @@ async def test_bytes_that_answer_nothing_end_the_connection() -> None:
 
     async with scripted(script) as there, pooled(there) as pool:
         assert (await ask(pool)).body == b"a"
-        await eventually(lambda: not (pool.open))
+        await eventually(lambda: not pool.open)
         assert (await ask(pool)).body == b"a"
 
 
@@ -272,8 +270,11 @@ def test_origins(url: str, host: str, port: int, tls: bool, authority: str) -> N
 
 @pytest.mark.parametrize(
     "url",
-    ["", "x", "ftp://x/", "http://", "http:///x", "http://x:port/", "http://x:70000/", "http://[::1/", "//x/", "http://" + "\u00fc" * 80 + "/"],
-)  # fmt: skip
+    [
+        *("", "x", "ftp://x/", "http://", "http:///x", "http://x:port/", "http://x:70000/", "http://[::1/", "//x/"),
+        "http://" + "\u00fc" * 80 + "/",
+    ],
+)
 def test_what_is_no_origin(url: str) -> None:
     with pytest.raises(ValueError, match="not an http or https URL"):
         Origin.of(url)
