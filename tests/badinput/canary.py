@@ -61,7 +61,7 @@ class Canary:
     async def stop(self) -> tuple[int, float]:
         """How many calls it made, and how long the longest took in seconds. Raises Wrong where one went wrong."""
         async with asyncio.timeout(2 * SECONDS):
-            said, complaint = await self._process.communicate()
+            said, complaint = await self._process.communicate(b"")
         if self._process.returncode != 0:
             raise Wrong(complaint.decode(errors="replace")[-1000:])
         found = json.loads(said)

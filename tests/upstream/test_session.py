@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import dataclass, field
 
+from interlock.model.fault import Fault
 from interlock.upstream import session as session_module
 from interlock.upstream.contract import Outgoing, Progress, Reply
 from interlock.upstream.session import HOLD_SECONDS, MAX_QUESTIONS, Call, Session
@@ -131,3 +132,16 @@ async def test_a_call_whose_question_nobody_answers_ends() -> None:
             await asyncio.sleep(session_module.SWEEP_SECONDS / 4)
     assert getattr(outcomes[0], "slug", None) == "timeout"
     await session.close()
+
+
+async def test_an_answer_that_breaks_the_protocol_ends_its_call() -> None:
+    outcomes: list[object] = []
+    session, wire = Session("srv", "ann#1", LEGACY_ANN, Heard(), b"{}"), Wire()  # type: ignore[arg-type]
+    session.carrier = wire
+    call = session.start(Outgoing("tools/call", {"name": messages.raw("tool")}, LEGACY_ANN, 10.0), outcomes.append)
+    both = json.dumps({"jsonrpc": "2.0", "id": call.id, "result": {}, "error": {"code": 1, "message": "x"}})
+    assert session.received(both.encode())
+    (fault,) = outcomes
+    assert isinstance(fault, Fault)
+    assert (fault.slug, fault.verdict.value) == ("bad-answer", "outcome_unknown")
+    assert not session.pending

@@ -277,9 +277,14 @@ class Session:
         """
         try:
             message = messages.parse(data)
-        except WireError:
+        except WireError as error:
             self.junk += 1
-            return False
+            target = self.pending.get(error.response_id) if isinstance(error.response_id, int) else call
+            if error.response_id is None or target is None:
+                return False
+            # It was meant as this call's answer, and no other will come.
+            target.fail(evidence.bad_answer(self.server, f"its answer breaks the protocol ({error.message})"))
+            return True
         kind = message.kind
         if kind is Kind.RESULT or kind is Kind.ERROR:
             self._answer(message, call)
