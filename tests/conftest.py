@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import reprlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,15 @@ ROOT = Path(__file__).resolve().parent.parent
 # A shared two-core machine is slow at times: hypothesis judges examples, not milliseconds.
 settings.register_profile("interlock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("interlock")
+
+
+def _named_only(value: object, level: int) -> str:
+    return object.__repr__(value)
+
+
+# `asyncio.Runner` asks for SIGINT's handler after each async fixture, and in vain spells out the handler's task and with it
+# the fixture's result (signal.getsignal tries to make an enum member of it). A result with a long repr took minutes.
+reprlib.aRepr.repr_instance = _named_only  # type: ignore[method-assign]
 
 
 @pytest.fixture

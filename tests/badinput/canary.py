@@ -43,6 +43,9 @@ async def main(port: int) -> None:
     print(json.dumps({"calls": sum(calls for calls, _ in found), "longest": max(longest for _, longest in found)}))
 
 
+_ROOT = Path(__file__).resolve().parents[2]
+
+
 class Canary:
     """The process, from outside."""
 
@@ -51,10 +54,9 @@ class Canary:
 
     @classmethod
     async def start(cls, port: int, environment: dict[str, str]) -> Canary:
-        root = Path(__file__).resolve().parents[2]
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tests.badinput.canary", str(port), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE, env=environment, cwd=root,
+            stderr=asyncio.subprocess.PIPE, env=environment, cwd=_ROOT,
         )  # fmt: skip
         return cls(process)
 

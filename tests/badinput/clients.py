@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .attacks import META, Case, answer_text
+from .cases import Case
+from .client_cases import META
 from .oracle import Due
+from .server_cases import answer_text
 
 SECONDS = 20.0
 """How long anything may take. The gateway's own deadline for the bad servers is one second."""
@@ -144,7 +146,9 @@ async def attack_http(port: int, session: str, case: Case) -> None:
         if case.due is Due.ANSWER and answer.status < 400:
             ids = [message.get("id") for message in answer.messages if "method" not in message]
             if ids != [case.id]:
-                raise Wrong(f"an answer to {case.id!r} is due, and this came: {answer.status} {str(answer.messages)[:300]}")
+                raise Wrong(
+                    f"an answer to {case.id!r} is due, and this came: {answer.status} {str(answer.messages)[:300]}"
+                )
     finally:
         writer.close()
 

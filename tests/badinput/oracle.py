@@ -92,12 +92,19 @@ def due(data: bytes) -> tuple[Due, int | str | None]:
     if message.get("jsonrpc") != "2.0":
         return (Due.EITHER if "result" in message or "error" in message else Due.ERROR), None
     # Half a surrogate pair is no character: U+FFFD comes in its place.
-    method, id = (_SURROGATES.sub("\ufffd", each) if isinstance(each, str) else each for each in map(message.get, ("method", "id")))
+    method, id = (
+        _SURROGATES.sub("\ufffd", each) if isinstance(each, str) else each
+        for each in map(message.get, ("method", "id"))
+    )
     if isinstance(id, float) and id.is_integer() and abs(id) < 1e200:
         id = int(id)
     plain_id = (isinstance(id, int) and not isinstance(id, bool)) or isinstance(id, str)
     if "id" in message and (not plain_id or len(str(id)) > 256):
-        return (Due.ERROR, None) if "method" in message or "error" not in message or id is not None else (Due.NOTHING, None)
+        return (
+            (Due.ERROR, None)
+            if "method" in message or "error" not in message or id is not None
+            else (Due.NOTHING, None)
+        )
     if "method" in message:
         if not isinstance(method, str) or len(method) > 256 or not method.isprintable():
             return Due.ERROR, None

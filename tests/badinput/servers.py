@@ -11,7 +11,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from .attacks import OVERSIZED_ANSWER, Case, Side, case, good_answer, mutated_answer
+from .cases import Case, Side, case
+from .oracle import answers
+from .server_cases import OVERSIZED, good_answer, mutated_answer
 
 Message = dict[str, Any]
 TOOLS = [{"name": "echo", "inputSchema": {"type": "object"}}]
@@ -24,7 +26,11 @@ def hello(method: str, name: str, everything: bool) -> Message | None:
     if everything:
         capabilities |= {"prompts": {}, "resources": {"subscribe": True}, "completions": {}, "logging": {}}
     if method == "initialize":
-        return {"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": {"name": name, "version": "1"}}
+        return {
+            "protocolVersion": "2025-11-25",
+            "capabilities": capabilities,
+            "serverInfo": {"name": name, "version": "1"},
+        }
     if method == "server/discover":
         return {"supportedVersions": ["2026-07-28"], "capabilities": capabilities, **HINTS}
     return None
@@ -155,8 +161,6 @@ class Bad:
     def _filled(self, found: Case, id: int) -> bytes:
         data = found.data
         if b"$MUTATED" in data:
-            from .oracle import answers
-
             text = mutated_answer(self._seed, found.number, id, self._modern)
             if self._side == "server-stdio" or b"event-stream" in data:
                 # One line is one message; the first that counts decides.
@@ -167,15 +171,17 @@ class Bad:
         else:
             answer = good_answer(found.number, id, self._modern)
         data = data.replace(b"$ANSWER", answer).replace(b"$ID", b"%d" % id)
-        return data.replace(b"$LENGTH", b"%d" % len(data.partition(b"$LENGTH\r\n\r\n")[2] or data.rpartition(b"\r\n\r\n")[2]))
+        return data.replace(
+            b"$LENGTH", b"%d" % len(data.partition(b"$LENGTH\r\n\r\n")[2] or data.rpartition(b"\r\n\r\n")[2])
+        )
 
     async def _huge(self, found: Case, id: int, writer: asyncio.StreamWriter) -> None:
         before, _, after = found.data.replace(b"$ID", b"%d" % id).partition(b"$HUGE")
-        length = len(before.rpartition(b"\r\n\r\n")[2]) + OVERSIZED_ANSWER + len(after)
+        length = len(before.rpartition(b"\r\n\r\n")[2]) + OVERSIZED + len(after)
         writer.write(before.replace(b"$LENGTH", b"%d" % length))
         piece = b"x" * 1_000_000
         with contextlib.suppress(OSError):
-            for _ in range(OVERSIZED_ANSWER // len(piece) + 1):
+            for _ in range(OVERSIZED // len(piece) + 1):
                 writer.write(piece)
                 await writer.drain()
             writer.write(after)

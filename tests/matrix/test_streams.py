@@ -31,7 +31,7 @@ async def test_progress_reaches_its_own_call(pair: Pair) -> None:
         assert len(steps) >= 2
         assert [(params["progress"], params["message"]) for params in steps] == [(n, f"step {n}") for n in range(len(steps))]
         last = max(i for i, m in enumerate(client.inbox) if i >= mark and m.get("params", {}).get("progressToken") == token)
-        assert last < client.inbox.index(answer.message), "no progress after the answer"
+        assert last < client.inbox.index({"id": answer.message["id"]}, mark), "no progress after the answer"
 
 
 @pytest.mark.row("logging: at the level that the client set, data intact")
