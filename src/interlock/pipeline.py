@@ -435,7 +435,11 @@ class Pipeline:
             body = rewrite_result_uris(body, route.server)
             members = messages.read_map(body)
         status = "tool_error" if translate.is_error_result(members) else "ok"
-        if reply.era is Era.MODERN and exchange.era is Era.MODERN and translate.result_type(members) == "input_required":
+        if (
+            reply.era is Era.MODERN
+            and exchange.era is Era.MODERN
+            and translate.result_type(members) == "input_required"
+        ):
             asked = route.decision.answer is Answer.ASK or attempt.retry.sealed is not None
             self.rounds.reseal(
                 exchange, route.server, attempt.name, members, asked=asked, name_server=self.verbatim is None
@@ -477,7 +481,9 @@ class Pipeline:
         attempt = Attempt(exchange, self._trace(exchange))
         servers = list(self.catalogue.enabled())
         # The method becomes a header on the way to a modern server, so it must be able to stand in one.
-        plain = exchange.method.isascii() and exchange.method.isprintable() and exchange.method == exchange.method.strip()
+        plain = (
+            exchange.method.isascii() and exchange.method.isprintable() and exchange.method == exchange.method.strip()
+        )
         if len(servers) != 1 or not plain or _means_a_known_method(exchange.method):
             attempt.mark(Stage.DISCOVER, "refused", "no rule says which server takes this method")
             self._observe(attempt, "error", 0)
@@ -493,7 +499,13 @@ class Pipeline:
         sink = ExchangeSink(exchange, server.key, self.verbatim is None)
         seconds = server.config.policy.tool_timeout_seconds
         out = Outgoing(
-            exchange.method, exchange.params, exchange.caller, seconds, exchange.meta.rest, sink, exchange.token is not None
+            exchange.method,
+            exchange.params,
+            exchange.caller,
+            seconds,
+            exchange.meta.rest,
+            sink,
+            exchange.token is not None,
         )
         reply = await server.request(out)
         attempt.trace.era_up = reply.era

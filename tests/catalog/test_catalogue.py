@@ -57,7 +57,11 @@ class FakeServer:
             await asyncio.Event().wait()
         capabilities = {"tools": Raw(b'{"listChanged":true}')}
         return SimpleNamespace(
-            era=Era.LEGACY, capabilities=capabilities, instructions=None, server_info=None, binding=self.binding_for(caller)
+            era=Era.LEGACY,
+            capabilities=capabilities,
+            instructions=None,
+            server_info=None,
+            binding=self.binding_for(caller),
         )
 
     async def request(self, out: Outgoing) -> Reply:

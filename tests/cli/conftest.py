@@ -149,5 +149,3 @@ def shell(interlock_home: Path, child_environment: dict[str, str], tmp_path: Pat
     made = Shell(interlock_home, folder, environment)
     yield made
     made.close()
-
-

@@ -210,7 +210,12 @@ def test_a_reader_that_has_seen_enough(shell: Shell, command: list[str]) -> None
     ours, theirs = os.pipe()
     os.close(ours)
     done = subprocess.run(
-        shell.command(*command), stdout=theirs, stderr=subprocess.PIPE, env=shell.environment, cwd=shell.folder, timeout=30
+        shell.command(*command),
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env=shell.environment,
+        cwd=shell.folder,
+        timeout=30,
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -222,7 +227,9 @@ def test_streams_that_were_closed_from_the_start(shell: Shell, closed: str) -> N
     """As some service managers start a program: the next file must not become its output."""
     shell.declare(tiny())
     command = " ".join(shell.command("call", "tiny/echo", "'{\"a\":1}'"))
-    done = subprocess.run(["sh", "-c", f"{command} {closed}"], capture_output=True, env=shell.environment, cwd=shell.folder, timeout=30)
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"], capture_output=True, env=shell.environment, cwd=shell.folder, timeout=30
+    )
     assert (done.returncode, shell.calls) == (0, [{"a": 1}])
     assert b"Traceback" not in done.stderr
 
@@ -233,7 +240,12 @@ def test_a_full_disk(shell: Shell) -> None:
     shell.declare(tiny())
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
-            shell.command("tools", "--json"), stdout=full, stderr=subprocess.PIPE, env=shell.environment, cwd=shell.folder, timeout=30
+            shell.command("tools", "--json"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=shell.environment,
+            cwd=shell.folder,
+            timeout=30,
         )
     assert done.returncode == 8
     assert done.stderr.decode() == "interlock: cannot go on: No space left on device\n"

@@ -152,7 +152,9 @@ def test_everything_in_one_pipe_is_answered(shell: Shell) -> None:
 def test_a_host_is_greeted_whatever_the_servers_do(shell: Shell, method: str) -> None:
     hanging = {"stdio": {"command": [sys.executable, "-c", "import time; time.sleep(600)"]}}
     shell.declare(
-        tiny(), tiny("hanging", transports=hanging), tiny("dead", transports={"stdio": {"command": ["no-such-program"]}})
+        tiny(),
+        tiny("hanging", transports=hanging),
+        tiny("dead", transports={"stdio": {"command": ["no-such-program"]}}),
     )
     found = host(shell)
     params = INITIALIZE if method == "initialize" else {"_meta": META}
@@ -200,9 +202,17 @@ def test_input_and_output_may_be_files(shell: Shell, source: str, target: str, t
     shell.declare(tiny())
     given, taken = tmp_path / "in", tmp_path / "out"
     given.write_bytes(line(1, "initialize", INITIALIZE) + line(2, "tools/call", {"name": "tiny__echo"}))
-    with open(given if source == "file" else source, "rb") as stdin, open(taken if target == "file" else target, "wb") as stdout:
+    with (
+        open(given if source == "file" else source, "rb") as stdin,
+        open(taken if target == "file" else target, "wb") as stdout,
+    ):
         done = subprocess.run(
-            shell.command("connect"), stdin=stdin, stdout=stdout, env=shell.environment, cwd=shell.folder, timeout=SECONDS
+            shell.command("connect"),
+            stdin=stdin,
+            stdout=stdout,
+            env=shell.environment,
+            cwd=shell.folder,
+            timeout=SECONDS,
         )
     assert done.returncode == 0
     assert shell.calls == ([{}] if source == "file" else [])
@@ -378,7 +388,9 @@ def test_when_up_is_killed_the_host_is_served_on(shell: Shell) -> None:
     assert "given up" not in ids
     assert not [id for id in ids if str(id).startswith("interlock")]  # what was said anew was not the host's
     assert ids.count("level") == 1
-    assert not [message for message in found.seen if message.get("method") == "notifications/message"]  # the level holds
+    assert not [
+        message for message in found.seen if message.get("method") == "notifications/message"
+    ]  # the level holds
     assert "serves the host from here on" in said(shell)
     assert shell.calls == [{"n": 1}, {"n": 2}]
     found.process.stdin.close()  # type: ignore[union-attr]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from msgspec.structs import replace
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.journal import clean
 from interlock.journal.clean import TEXT_LIMIT, Cleaner

@@ -6,10 +6,10 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from msgspec.structs import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.journal import audit
 from interlock.journal.audit import Journal

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from msgspec.structs import fields, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from interlock.journal.record import UNREADABLE, _Record, from_row, to_row
 from interlock.model.stage import Stage

@@ -22,7 +22,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 async def five_servers(world: World) -> list[dict[str, Any]]:
     """One server of each kind."""
-    return [await world.entry(each.key, each.era, each.transport, *SIZE, tools=DECLARED_READS) for each in UPSTREAMS.values()]
+    return [
+        await world.entry(each.key, each.era, each.transport, *SIZE, tools=DECLARED_READS)
+        for each in UPSTREAMS.values()
+    ]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -60,7 +60,11 @@ class Running:
 
 def environment(home: Path | None = None) -> dict[str, str]:
     """What a child gets: nothing of the real user's Interlock, and this checkout."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START") if name in os.environ}
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "LANG", "SYSTEMROOT", "TMPDIR", "COVERAGE_PROCESS_START")
+        if name in os.environ
+    }
     own = {"HOME": str(home), "INTERLOCK_HOME": str(home)} if home is not None else {}
     return {**kept, **own, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}
 
@@ -152,15 +156,21 @@ async def up(home: Path, *options: str, program: Sequence[str] = ("-m", "interlo
     return await start(command, home=home)
 
 
-async def connect(home: Path, *options: str, alone: bool = True, program: Sequence[str] = ("-m", "interlock")) -> Running:
+async def connect(
+    home: Path, *options: str, alone: bool = True, program: Sequence[str] = ("-m", "interlock")
+) -> Running:
     """`interlock connect`, its standard input and output free for a client. Serves by itself unless told otherwise."""
     single = ("--alone",) if alone else ()
-    return await start([sys.executable, *program, "connect", *single, "--home", str(home), *options], home=home, stdio=True)
+    return await start(
+        [sys.executable, *program, "connect", *single, "--home", str(home), *options], home=home, stdio=True
+    )
 
 
 async def credential(home: Path, name: str) -> str:
     """What `interlock credential NAME` prints."""
-    running = await start([sys.executable, "-m", "interlock", "credential", name, "--home", str(home)], home=home, stdio=True)
+    running = await start(
+        [sys.executable, "-m", "interlock", "credential", name, "--home", str(home)], home=home, stdio=True
+    )
     assert running.process.stdout is not None
     out = await running.process.stdout.read()
     await running.stop()

@@ -57,9 +57,7 @@ class Reply:
         self.writer.close()
 
 
-async def exchange(
-    port: int, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
-) -> Reply:
+async def exchange(port: int, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
     """Send one request and read the head of its response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=READ_LIMIT)
     lines = [f"{method} {path} HTTP/1.1", f"host: 127.0.0.1:{port}"]

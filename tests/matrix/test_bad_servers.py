@@ -22,7 +22,7 @@ GOOD = ("goodl", "goodm")
 CELLS_HERE = [cell for cell in CELLS if cell.server.key in ("lstdio", "mhttp")]
 COLD_WAIT = 5.0
 """How long the first list may wait for servers that nobody has heard of (docs/serve.md)."""
-START = {"policy": {"startupTimeoutSeconds": 8}}
+START = {"policy": {"startupTimeoutSeconds": 40}}
 
 
 async def eight_servers(world: World) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ async def test_the_first_list(good: tuple[Pair, FirstList]) -> None:
     assert {"flood__echo", "flush__echo"} <= set(first.names), "a flood does not hide what is in it"
     assert not [name for name in first.names if name.startswith(("dead_", "deaf_", "hang_", "hush_", "exit_"))]
     assert first.order[-1] == "list", "calls of good servers were answered while the list was still waiting"
-    assert first.seconds < COLD_WAIT + 3, "the wait has an end, however slow this machine is"
+    assert first.seconds < 4 * COLD_WAIT, "the list waited a little, and not for as long as a start may take"
 
 
 @pytest.mark.row("bad neighbours: later lists, also of new clients, and calls are not held up")
@@ -141,7 +141,9 @@ SLUGS = {
 
 @pytest.mark.parametrize(("era", "down"), DOWNSTREAMS, ids=[f"{era}-{down}" for era, down in DOWNSTREAMS])
 @pytest.mark.row("bad neighbours: a call of a bad server gets an error that says it was never reached")
-async def test_calls_of_bad_servers(crowd: World, firsts: dict[tuple[Era, Down], FirstList], era: Era, down: Down) -> None:
+async def test_calls_of_bad_servers(
+    crowd: World, firsts: dict[tuple[Era, Down], FirstList], era: Era, down: Down
+) -> None:
     client = firsts[era, down].client
     calls = {key: client.start("tools/call", {"name": f"{key}__echo", "arguments": {}}) for key in SLUGS}
     async with asyncio.timeout(COLD_WAIT - 1):

@@ -49,10 +49,15 @@ async def test_errors_arrive_as_what_they_are(pair: Pair) -> None:
 @pytest.mark.row("request intact: arguments, `_meta` and capabilities reach the server")
 async def test_a_request_arrives_as_it_was_sent(pair: Pair) -> None:
     arguments = {"zz": 1, "big": 1152921504606846977, "f": 1.0, "nested": {"b": [None, True], "a": "\u00e9\U0001f600"}}
-    meta = {"com.example/trace": {"z": 1, "a": 2.0}, "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    meta = {
+        "com.example/trace": {"z": 1, "a": 2.0},
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    }
     seen = (await pair.call("whoami", arguments, meta=meta)).structured
     assert json.dumps(seen["params"]["arguments"]) == json.dumps(arguments)
-    passed = {key: value for key, value in seen["params"]["_meta"].items() if not key.startswith("io.modelcontextprotocol/")}
+    passed = {
+        key: value for key, value in seen["params"]["_meta"].items() if not key.startswith("io.modelcontextprotocol/")
+    }
     assert json.dumps(passed) == json.dumps(meta)
     assert seen["params"]["name"] == "whoami"
     assert seen["era"] == pair.cell.server.era
@@ -76,9 +81,7 @@ async def test_binary_content_arrives_and_its_resources_are_reachable(pair: Pair
     assert blob["resource"] == {"uri": pair.uri("lab://blob"), "mimeType": "image/png", "blob": PIXEL_PNG}
     assert link["uri"] == pair.uri("lab://text")
     read = (await pair.client.request("resources/read", {"uri": blob["resource"]["uri"]})).result
-    assert read["contents"] == [
-        {"uri": pair.uri("lab://blob"), "mimeType": "image/png", "blob": PIXEL_PNG, "xPart": 1}
-    ]
+    assert read["contents"] == [{"uri": pair.uri("lab://blob"), "mimeType": "image/png", "blob": PIXEL_PNG, "xPart": 1}]
     read = (await pair.client.request("resources/read", {"uri": link["uri"]})).result
     assert read["contents"][0]["text"] == "text"
 
@@ -123,7 +126,8 @@ async def test_completion(pair: Pair) -> None:
 async def test_many_calls_at_once_find_their_own_answers(pair: Pair) -> None:
     client, mark = pair.client, pair.client.mark()
     calls = [
-        client.start("tools/call", pair.params("echo", {"value": f"v{n}", "delay_ms": (31 - n) * 15})) for n in range(32)
+        client.start("tools/call", pair.params("echo", {"value": f"v{n}", "delay_ms": (31 - n) * 15}))
+        for n in range(32)
     ]
     answers = await asyncio.gather(*(call.answer() for call in calls))
     assert [answer.structured["value"] for answer in answers] == [f"v{n}" for n in range(32)]

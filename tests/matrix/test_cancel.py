@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from .client import SECONDS, NoAnswer, Message
-from .world import Pair
+from .cells import CELLS, Cell
+from .client import SECONDS, Message, NoAnswer
+from .world import Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -33,9 +34,7 @@ async def test_a_cancelled_call(pair: Pair) -> None:
     first = client.start("tools/call", sleep("first", 300))
     victim = client.start("tools/call", sleep("victim", 60_000), meta={"progressToken": f"{run}-victim"})
     last = client.start("tools/call", sleep("last", 300))
-    await client.until(
-        "notifications/progress", lambda params: params["progressToken"] == f"{run}-victim", since=mark
-    )
+    await client.until("notifications/progress", lambda params: params["progressToken"] == f"{run}-victim", since=mark)
     await victim.cancel()
     seen = await log_of(pair, f"{run}-victim")
     assert (await first.answer()).text == f"slept {run}-first"
@@ -48,6 +47,21 @@ async def test_a_cancelled_call(pair: Pair) -> None:
     if client.era == "legacy" and pair.cell.down == "http":
         with pytest.raises(NoAnswer):  # its response ends all the same, so that no connection hangs
             await victim.answer()
+
+
+@pytest.mark.parametrize("cell", [c for c in CELLS if c.client == "legacy" and c.down == "http"], ids=str)
+@pytest.mark.row("a client that leaves: its open calls are cancelled at their servers")
+async def test_a_client_that_leaves(cell: Cell, world: World) -> None:
+    if cell.server.key == "lstdio":
+        pytest.skip("its process of the server ends with it (see the isolation rows)")
+    staying = Pair(cell, await world.client("legacy", "http"), world, cell.server.key)
+    leaving = Pair(cell, await world.new_client("legacy", "http"), world, cell.server.key)
+    client, mark = leaving.client, leaving.client.mark()
+    label = f"{cell} leaves {client.hello['serverInfo']['name']}"
+    client.start("tools/call", leaving.params("sleep", {"ms": 60_000, "label": label}), meta={"progressToken": label})
+    await client.until("notifications/progress", lambda params: params["progressToken"] == label, since=mark)
+    await client.close()
+    await log_of(staying, label)
 
 
 @pytest.mark.row("a cancellation of what is finished or unknown is ignored")

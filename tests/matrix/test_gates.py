@@ -113,7 +113,10 @@ async def test_an_approved_call_may_ask_for_itself(asking: Pair) -> None:
     [
         decline,
         lambda method, params: {"action": "cancel"},
-        lambda method, params: {"action": "accept", "content": dict.fromkeys(params["requestedSchema"]["properties"], False)},
+        lambda method, params: {
+            "action": "accept",
+            "content": dict.fromkeys(params["requestedSchema"]["properties"], False),
+        },
     ],
     ids=["decline", "cancel", "no"],
 )

@@ -87,7 +87,9 @@ async def end(world: World, client: Client) -> None:
 
 @pytest.mark.parametrize("key", ["lstdio", "lhttp", "lsse"])
 @pytest.mark.parametrize(("era", "down"), KINDS, ids=KIND_IDS)
-@pytest.mark.row("two clients of a legacy server: no list change, update, log message or question of one reaches the other")
+@pytest.mark.row(
+    "two clients of a legacy server: no list change, update, log message or question of one reaches the other"
+)
 async def test_nothing_of_one_client_reaches_another(apart: World, era: Era, down: Down, key: str) -> None:
     first, second = [await MAKERS[down](apart, era, host) for host in ("one", "two")]
     meta = {f"{PREFIX}logLevel": "debug"} if era == "modern" else {}

@@ -58,7 +58,11 @@ async def test_definitions_arrive_as_they_were_sent(pair: Pair) -> None:
     for tool in expected["tools"]:
         tool["name"] = pair.name(str(tool["name"]))
         annotations = tool.get("annotations")
-        if isinstance(annotations, dict) and annotations.get("readOnlyHint") is True and not tool["name"].endswith("002"):
+        if (
+            isinstance(annotations, dict)
+            and annotations.get("readOnlyHint") is True
+            and not tool["name"].endswith("002")
+        ):
             # The hint alone makes some hosts run a tool: it passes only where the manifest declares a read.
             tool["annotations"] = {name: value for name, value in annotations.items() if name != "readOnlyHint"}
     tools = [tool for tool in await pair.client.list_all("tools/list") if tool["name"].startswith(f"{pair.key}__")]
@@ -81,7 +85,9 @@ async def test_definitions_arrive_as_they_were_sent(pair: Pair) -> None:
         for entry in expected[kind]:
             entry[member] = exposed(str(entry[member]))
         method = "resources/templates/list" if kind == "templates" else f"{kind}/list"
-        listed = [e for e in await pair.client.list_all(method) if e[member].startswith((f"{pair.key}__", f"{pair.key}+"))]
+        listed = [
+            e for e in await pair.client.list_all(method) if e[member].startswith((f"{pair.key}__", f"{pair.key}+"))
+        ]
         assert spelled(listed) == spelled(expected[kind])
 
 
@@ -92,7 +98,11 @@ async def test_instructions_and_capabilities_of_a_server_reach_the_client(pair: 
         "server/discover" if client.era == "modern" else "initialize",
         None
         if client.era == "modern"
-        else {"protocolVersion": client.version, "capabilities": client.capabilities, "clientInfo": {"name": "m", "version": "1"}},
+        else {
+            "protocolVersion": client.version,
+            "capabilities": client.capabilities,
+            "clientInfo": {"name": "m", "version": "1"},
+        },
     )
     assert f"# Server {pair.key}\nInstructions of {pair.key}: call `echo` first." in again.result["instructions"]
     capabilities = again.result["capabilities"]

@@ -112,7 +112,7 @@ async def test_a_parked_call_expires(cell: Cell, impatient: World) -> None:
     before = (await pair.call("cancel_log")).structured["cancelledIds"]
     result = await required(pair, "ask_elicit", {"message": "m"})
     async with asyncio.timeout(SECONDS):
-        while (await pair.call("cancel_log")).structured["cancelledIds"] == before:
+        while (await pair.call("cancel_log")).structured["cancelledIds"] == before:  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.05)
     params = pair.client.answered(pair.params("ask_elicit", {"message": "m"}), result)
     late = (await pair.client.request("tools/call", params)).result

@@ -82,7 +82,9 @@ async def test_a_url_that_is_required(pair: Pair) -> None:
         assert question["params"]["url"] == "https://example.com/sign-in"
         assert question["params"]["message"] == f"[{pair.key}] Please sign in."
         again = await pair.client.request("tools/call", pair.client.answered(params, result))
-        assert again.result["resultType"] == "input_required", "this fixture is never satisfied, but it was called again"
+        assert again.result["resultType"] == "input_required", (
+            "this fixture is never satisfied, but it was called again"
+        )
         return
     mark = len(pair.client.asked)
     assert (await pair.call("url_required")).text == "signed in"

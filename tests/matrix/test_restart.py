@@ -29,7 +29,9 @@ def key_of(row: str, cell: Cell) -> str:
 async def servers(world: World) -> list[dict[str, Any]]:
     """One of each kind for each row and each era of client. Those over HTTP are started when a test needs them."""
     entries = []
-    for key, each in ((f"{row}{letter}{each.key}", each) for row in ROWS for letter in "ab" for each in UPSTREAMS.values()):
+    for key, each in (
+        (f"{row}{letter}{each.key}", each) for row in ROWS for letter in "ab" for each in UPSTREAMS.values()
+    ):
         journal = ("--journal", str(world.journal(key)))
         more = {"tools": {"sleep": {"timeoutSeconds": 1}}} if key.startswith("t") else {}
         port = world.ports[key] = 0 if each.transport == "stdio" else free_port()
@@ -102,7 +104,9 @@ async def test_a_server_that_is_killed_during_a_call(cell: Cell, frail: World) -
     pid = int((await pair.call("whoami")).structured["pid"])
     before = len(frail.arrived(pair.key))
     mark, token = client.mark(), f"{cell}"
-    call = client.start("tools/call", pair.params("sleep", {"ms": 60_000, "label": token}), meta={"progressToken": token})
+    call = client.start(
+        "tools/call", pair.params("sleep", {"ms": 60_000, "label": token}), meta={"progressToken": token}
+    )
     await client.until("notifications/progress", lambda params: params["progressToken"] == token, since=mark)
     await killed(pair, pid)
     await again(pair)
@@ -142,7 +146,7 @@ async def test_a_call_that_takes_too_long(cell: Cell, frail: World) -> None:
     assert result["isError"] is True
     assert (result["_meta"]["error"], result["_meta"]["verdict"]) == ("timeout", "outcome_unknown")
     async with asyncio.timeout(SECONDS):
-        while label not in (await pair.call("cancel_log")).structured["cancelledLabels"]:
+        while label not in (await pair.call("cancel_log")).structured["cancelledLabels"]:  # noqa: ASYNC110 (another process)
             await asyncio.sleep(0.02)
     assert [call["tool"] for call in frail.arrived(pair.key) if call["arguments"].get("label") == label] == ["sleep"]
 

@@ -26,7 +26,9 @@ async def elicited(context: Any, params: types.ElicitRequestParams) -> types.Eli
     del context
     if isinstance(params, types.ElicitRequestURLParams):
         return types.ElicitResult(action="accept")
-    return types.ElicitResult(action="accept", content=dict.fromkeys(params.requested_schema["properties"], params.message))
+    return types.ElicitResult(
+        action="accept", content=dict.fromkeys(params.requested_schema["properties"], params.message)
+    )
 
 
 async def sampled(context: Any, params: types.CreateMessageRequestParams) -> types.CreateMessageResult:

@@ -18,7 +18,9 @@ async def test_progress_reaches_its_own_call(pair: Pair) -> None:
     tokens: list[str | int] = ["token \u00e9", 7]
     answers = await asyncio.gather(
         *(
-            client.request("tools/call", pair.params("sleep", {"ms": 170, "label": str(token)}), meta={"progressToken": token})
+            client.request(
+                "tools/call", pair.params("sleep", {"ms": 170, "label": str(token)}), meta={"progressToken": token}
+            )
             for token in tokens
         ),
         client.request("tools/call", pair.params("sleep", {"ms": 120, "label": "silent"})),
@@ -29,8 +31,12 @@ async def test_progress_reaches_its_own_call(pair: Pair) -> None:
     for token, answer in zip(tokens, answers, strict=False):
         steps = [params for params in progress if params["progressToken"] == token]
         assert len(steps) >= 2
-        assert [(params["progress"], params["message"]) for params in steps] == [(n, f"step {n}") for n in range(len(steps))]
-        last = max(i for i, m in enumerate(client.inbox) if i >= mark and m.get("params", {}).get("progressToken") == token)
+        assert [(params["progress"], params["message"]) for params in steps] == [
+            (n, f"step {n}") for n in range(len(steps))
+        ]
+        last = max(
+            i for i, m in enumerate(client.inbox) if i >= mark and m.get("params", {}).get("progressToken") == token
+        )
         assert last < client.inbox.index({"id": answer.message["id"]}, mark), "no progress after the answer"
 
 

@@ -28,9 +28,7 @@ def declaring(cell: Cell) -> Any:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[str, World]]:
-    found = {
-        cell.server.key: World(tmp_path_factory.mktemp("verbatim"), declaring(cell)) for cell in CELLS_HERE[:2]
-    }
+    found = {cell.server.key: World(tmp_path_factory.mktemp("verbatim"), declaring(cell)) for cell in CELLS_HERE[:2]}
     yield found
     for world in found.values():
         await world.close()

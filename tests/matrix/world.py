@@ -120,6 +120,9 @@ class World:
             await client.close()
         await asyncio.gather(*(each.stop() for each in self.gateways))
         await asyncio.gather(*(each.stop() for each in self.servers.values()))
+        for gateway in self.gateways:
+            assert gateway.process.returncode == 0, f"a gateway did not end in order:\n{''.join(gateway.said)}"
+            assert "Traceback" not in "".join(gateway.said), "".join(gateway.said)
 
 
 @dataclass(slots=True)

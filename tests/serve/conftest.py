@@ -12,7 +12,9 @@ import pytest
 from .desk import Desk, running
 
 
-def pytest_asyncio_loop_factories(config: object, item: object) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+def pytest_asyncio_loop_factories(
+    config: object, item: object
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     if sys.platform == "win32":
         return {"asyncio": asyncio.new_event_loop}
     import uvloop

@@ -164,9 +164,7 @@ class Desk:
         answer = await self.send(self.legacy_request("initialize", params, token=token))
         assert answer.status == 200, answer
         session = answer.headers["mcp-session-id"]
-        told = await self.send(
-            self.legacy_request("notifications/initialized", id=None, session=session, token=token)
-        )
+        told = await self.send(self.legacy_request("notifications/initialized", id=None, session=session, token=token))
         assert told.status == 202
         return session
 

@@ -303,7 +303,16 @@ async def test_only_a_plain_true_in_the_box_is_a_yes(tmp_path: Path, box: object
 
 
 @pytest.mark.parametrize(
-    "method", ["Tools/Call", "tools/Call", "tools.call", "tools//call", "TOOLS_CALL", "notifications/cancelled", "Resources/Read"]
+    "method",
+    [
+        "Tools/Call",
+        "tools/Call",
+        "tools.call",
+        "tools//call",
+        "TOOLS_CALL",
+        "notifications/cancelled",
+        "Resources/Read",
+    ],
 )
 async def test_no_spelling_of_a_known_method_gets_past_the_gates(tmp_path: Path, method: str) -> None:
     """Unknown methods go to a single server as they are; a lenient one must not find a call among them."""
@@ -326,12 +335,14 @@ async def test_one_tool_may_have_a_word_of_its_own(tmp_path: Path, override: Too
 
 
 async def test_the_read_hint_reaches_a_host_only_where_the_manifest_vouches_for_it(tmp_path: Path) -> None:
-    for tools, hint in (({}, None), ({"echo": ToolOverride(read=True)}, True), ({"echo": ToolOverride(read=False)}, None)):
+    for tools, hint in (
+        ({}, None),
+        ({"echo": ToolOverride(read=True)}, True),
+        ({"echo": ToolOverride(read=False)}, None),
+    ):
         async with running(tmp_path, policy=AUTO, tools=tools) as desk:
             desk.content.tools["echo"].definition["annotations"] = {"readOnlyHint": True, "title": "Echo"}
             result = (await desk.modern("tools/list")).json["result"]
             echo = next(tool for tool in result["tools"] if tool["name"] == "lab__echo")  # type: ignore[index]
             assert echo["annotations"].get("readOnlyHint") is hint
             assert echo["annotations"]["title"] == "Echo"
-
-

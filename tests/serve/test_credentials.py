@@ -93,7 +93,18 @@ def test_between_two_looks_the_file_is_not_read(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", "7", '{"tokens": []}', '{"tokens": {"a": 7}}', '{"tokens": {"a": ""}}', '{"tokens": null}', "{}", "\ud800"],
+    [
+        "",
+        "{",
+        "[]",
+        "7",
+        '{"tokens": []}',
+        '{"tokens": {"a": 7}}',
+        '{"tokens": {"a": ""}}',
+        '{"tokens": null}',
+        "{}",
+        "\ud800",
+    ],
 )
 def test_a_damaged_file_is_said_so_and_lets_nobody_in(
     tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]

@@ -25,6 +25,11 @@ def test_limit_of_open_files(soft: int, hard: int, expected: int) -> None:
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, timeout=30, check=True
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
     )
     assert done.stdout.strip() == str(expected)

@@ -220,9 +220,7 @@ async def test_paths_and_methods(desk: Desk, method: str, path: str, with_creden
         (b'{"jsonrpc":"2.0","id":7,"method":"x","params":' + b'{"a":' * 300 + b"1" + b"}" * 301, 400, -32600, 7),
     ],
 )  # fmt: skip
-async def test_bodies_that_are_no_request(
-    desk: Desk, body: bytes, status: int, code: int | None, id: object
-) -> None:
+async def test_bodies_that_are_no_request(desk: Desk, body: bytes, status: int, code: int | None, id: object) -> None:
     answer = await desk.send(request("POST", "/mcp", body, {"content-type": "application/json"} | desk.head()))
     assert answer.status == status
     assert answer.headers["content-type"] == "application/json"

@@ -246,7 +246,11 @@ async def test_head_has_no_body(echo: Echo) -> None:
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_an_offered_upgrade_is_ignored(echo: Echo, upgrade: str, chunked: bool) -> None:
     """The HTTP client of Java offers h2c with its first POST, body included."""
-    headers = {"connection": "Upgrade, HTTP2-Settings", "upgrade": upgrade, "http2-settings": "AAMAAABkAAQAoAAAAAIAAAAA"}
+    headers = {
+        "connection": "Upgrade, HTTP2-Settings",
+        "upgrade": upgrade,
+        "http2-settings": "AAMAAABkAAQAoAAAAAIAAAAA",
+    }
     if chunked:
         headers |= {"transfer-encoding": "chunked", "content-length": ""}
         sent = request("POST", "/a", b"", headers) + b"5\r\n12345\r\n0\r\n\r\n"
@@ -386,7 +390,12 @@ async def test_slow_and_silent_clients_are_dropped(echo: Echo, monkeypatch: pyte
     monkeypatch.setattr(http1, "STALL_SECONDS", 0.2)
     monkeypatch.setattr(http1, "SWEEP_SECONDS", 0.05)
     echo.server._sweep()
-    async with wire(echo.port) as slow, wire(echo.port) as silent, wire(echo.port) as stalled, wire(echo.port) as open_call:
+    async with (
+        wire(echo.port) as slow,
+        wire(echo.port) as silent,
+        wire(echo.port) as stalled,
+        wire(echo.port) as open_call,
+    ):
         open_call.send(request("GET", "/slow"))
         slow.send(b"GET / HTTP/1.1\r\nhost: a\r\nx: ")
         stalled.writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -172,7 +172,11 @@ DISCOVERED = {
     "ttlMs": 0,
     "cacheScope": "private",
 }
-INITIALIZED = {"protocolVersion": LEGACY, "capabilities": {"tools": {}}, "serverInfo": {"name": "scripted", "version": "1"}}
+INITIALIZED = {
+    "protocolVersion": LEGACY,
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "scripted", "version": "1"},
+}
 TEXT = {"content": [{"type": "text", "text": "done"}]}
 
 

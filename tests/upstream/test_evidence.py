@@ -32,7 +32,28 @@ CHALLENGE = {b"www-authenticate": b'Bearer realm="x"'}
         (429, {b"retry-after": b"1.5"}, "http-status", "outcome_unknown", "check-first", None),
         *[
             (status, {b"retry-after": b"7", **CHALLENGE}, "http-status", "outcome_unknown", "check-first", None)
-            for status in (204, 301, 302, 307, 308, 400, 404, 405, 406, 407, 408, 409, 410, 413, 415, 418, 421, 425, 451, 499)
+            for status in (
+                204,
+                301,
+                302,
+                307,
+                308,
+                400,
+                404,
+                405,
+                406,
+                407,
+                408,
+                409,
+                410,
+                413,
+                415,
+                418,
+                421,
+                425,
+                451,
+                499,
+            )
         ],
         *[
             (status, {b"retry-after": b"7"}, "http-status", "outcome_unknown", "check-first", None)

@@ -19,7 +19,9 @@ ENVIRON = {
     "URL": "https://user:passw0rd@mcp.example/v1/tok-abcdefgh/mcp?key=querysecret&v=1",
     "UNNAMED": "nobodynamedthis",
 }
-CHILD = StdioTransport(("x",), Path("/"), (EnvValue("K", "KEY"), EnvValue("M", "SHORT"), EnvValue("L", literal="literal-value")))
+CHILD = StdioTransport(
+    ("x",), Path("/"), (EnvValue("K", "KEY"), EnvValue("M", "SHORT"), EnvValue("L", literal="literal-value"))
+)
 REMOTE = HttpTransport("http", endpoint_env="URL", headers=(HeaderValue("x-key", "KEY", prefix="Bearer "),))
 
 

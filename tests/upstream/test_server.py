@@ -465,7 +465,9 @@ def dual(call: Script) -> Script:
     [(modern, Era.MODERN, Era.MODERN), (legacy, Era.LEGACY, Era.LEGACY), (dual, Era.MODERN, Era.LEGACY)],
     ids=["modern-only", "legacy-only", "dual"],
 )
-async def test_the_era_is_found(caller: object, make: Callable[[Script], Script], modern_era: Era, legacy_era: Era) -> None:
+async def test_the_era_is_found(
+    caller: object, make: Callable[[Script], Script], modern_era: Era, legacy_era: Era
+) -> None:
     async with scripted(make(answers)) as there, reaching(there.url) as reached:
         expected = modern_era if caller is ANN else legacy_era
         for _ in range(3):
@@ -491,7 +493,9 @@ async def test_what_was_known_of_a_server_saves_a_probe_or_does_no_harm(known: s
 @pytest.mark.parametrize("known", [Era.MODERN, Era.LEGACY])
 @pytest.mark.parametrize("now", [modern, legacy], ids=["now modern", "now legacy"])
 @pytest.mark.parametrize("caller", [ANN, LEGACY_ANN], ids=["modern caller", "legacy caller"])
-async def test_a_wrong_memory_is_corrected_in_the_first_call(known: Era, now: Callable[[Script], Script], caller: object) -> None:
+async def test_a_wrong_memory_is_corrected_in_the_first_call(
+    known: Era, now: Callable[[Script], Script], caller: object
+) -> None:
     async with scripted(now(answers)) as there, reaching(there.url, known=frozenset({known})) as reached:
         assert not (await reached.call(caller)).is_error  # type: ignore[arg-type]
 
@@ -508,7 +512,9 @@ async def test_a_server_that_changes_its_era_is_found_again(
         if make is after and seen.headers.get("mcp-session-id") == "old":
             out.send(404)
             return
-        await (legacy(answers, session="old" if make is before else "new") if make is legacy else make(answers))(seen, out)
+        await (legacy(answers, session="old" if make is before else "new") if make is legacy else make(answers))(
+            seen, out
+        )
 
     async with scripted(script) as there, reaching(there.url) as reached:
         await reached.call(caller)  # type: ignore[arg-type]
@@ -560,7 +566,9 @@ async def test_a_server_that_fails_on_the_probe_but_is_known_to_be_legacy_is_use
         assert len(there.of("initialize")) == 2
 
 
-async def test_a_modern_server_that_is_silent_on_initialize_serves_legacy_clients(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_modern_server_that_is_silent_on_initialize_serves_legacy_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(handshake, "PROBE_SECONDS", 0.3)
     inner = modern(answers)
 
@@ -704,7 +712,9 @@ async def test_an_sse_session_serves_one_client(callers: list[object], declared:
         assert len(streams) == 2
 
 
-@pytest.mark.parametrize("address", ["http://evil.example/post", "ftp://x/post", "//evil.example/post", "http://[::bad/x"])
+@pytest.mark.parametrize(
+    "address", ["http://evil.example/post", "ftp://x/post", "//evil.example/post", "http://[::bad/x"]
+)
 async def test_an_sse_server_may_name_its_own_origin_only(address: str) -> None:
     async def script(seen: Seen, out: Out) -> None:
         out.begin_events()
@@ -772,7 +782,13 @@ async def test_an_environment_that_lacks_something(environ: dict[str, str], slug
 
 @pytest.mark.parametrize(
     ("path", "sent"),
-    [("/mcp", "/mcp"), ("", "/"), ("/a b", "/a%20b"), ("/\u00e4?q=\u00e4&r=%2F", "/%C3%A4?q=%C3%A4&r=%2F"), ("/x#y", "/x")],
+    [
+        ("/mcp", "/mcp"),
+        ("", "/"),
+        ("/a b", "/a%20b"),
+        ("/\u00e4?q=\u00e4&r=%2F", "/%C3%A4?q=%C3%A4&r=%2F"),
+        ("/x#y", "/x"),
+    ],
 )
 async def test_paths(path: str, sent: str) -> None:
     async with scripted(modern(answers)) as there, reaching(f"http://127.0.0.1:{there.port}{path}") as reached:
@@ -868,5 +884,3 @@ async def test_a_command_that_is_not_there(command: tuple[str, ...], slug: str) 
         fault = await reached.fault()
         assert (fault.slug, fault.verdict.value) == (slug, "never_reached")
         assert command[0] in fault.message
-
-

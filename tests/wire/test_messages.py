@@ -114,6 +114,8 @@ def test_messages_in_order(data: bytes, expected: tuple[object, ...]) -> None:
         (b'{"jsonrpc":"1.0","id":1,"method":"m"}', (codes.INVALID_REQUEST, 1, None)),
         (b'{"id":1,"method":"m"}', (codes.INVALID_REQUEST, 1, None)),
         (b'{"id":1,"result":{}}', (codes.INVALID_REQUEST, None, 1)),
+        (b'{"id":1,"params":{}}', (codes.INVALID_REQUEST, 1, None)),
+        (b'{"id":1,"error":{}}', (codes.INVALID_REQUEST, None, 1)),
         (b'{"jsonrpc":2.0,"id":1,"method":"m"}', (codes.INVALID_REQUEST, 1, None)),
         (b'{"jsonrpc":2,"id":1,"result":{}}', (codes.INVALID_REQUEST, None, 1)),
         (V + b'"id":1}', (codes.INVALID_REQUEST, 1, None)),

@@ -183,10 +183,10 @@ def _others(server: str, kind: Kind, items: list[Raw], problems: list[str]) -> d
     assert kind != "tools"
     kept, withheld = keep_first(repair_entry(kind, bytes(item)) for item in items)
     for entry in (*withheld, *(each for each in kept if each.problems)):
-        problems.extend(f"{server}/{entry.name or '(unnamed)'} of {METHODS[kind]}: {problem}" for problem in entry.problems)
-    return {
-        entry.name: Entry(CanonicalName(server, entry.name), entry.raw) for entry in kept if entry.raw is not None
-    }
+        problems.extend(
+            f"{server}/{entry.name or '(unnamed)'} of {METHODS[kind]}: {problem}" for problem in entry.problems
+        )
+    return {entry.name: Entry(CanonicalName(server, entry.name), entry.raw) for entry in kept if entry.raw is not None}
 
 
 def keep(snapshot: Snapshot, pages: dict[Kind, list[RawMap]]) -> bytes:

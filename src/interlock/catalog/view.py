@@ -95,7 +95,9 @@ def build_view(
                     continue
                 if exposed in table:
                     # A collision of hashes: the first in canonical order stays, and the loss is told.
-                    collisions.append(f"{entry.canonical}: withheld, because another {kind[:-1]} is exposed as {exposed} already")
+                    collisions.append(
+                        f"{entry.canonical}: withheld, because another {kind[:-1]} is exposed as {exposed} already"
+                    )
                     continue
                 table[exposed] = Route(snapshot.server, kind, entry, decision)
                 listed.items.append(_published(kind, entry, exposed, config, era, verbatim == snapshot.server))

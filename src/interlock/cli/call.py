@@ -27,9 +27,13 @@ _EXAMPLE = """write them in single quotes, as in '{"query": "x"}'"""
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("call", help="call one tool", description=__doc__)
     parser.add_argument("tool", metavar="SERVER/TOOL", help="the tool's canonical name, as `interlock tools` shows it")
-    parser.add_argument("arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object; `-` reads standard input")
+    parser.add_argument(
+        "arguments", nargs="?", default="{}", metavar="JSON", help="a JSON object; `-` reads standard input"
+    )
     parser.add_argument("--trace", action="store_true", help="show the route that the call took")
-    parser.add_argument("--yes", action="store_true", help="say yes to whatever would be asked, but never where the manifest says always")
+    parser.add_argument(
+        "--yes", action="store_true", help="say yes to what would be asked, but never where the manifest says always"
+    )
     parser.add_argument("--host", default=None, metavar="NAME", help="call as this AI host would")
     parser.set_defaults(run=run)
 
@@ -84,7 +88,9 @@ def _read_arguments(text: str) -> bytes:
     return given
 
 
-async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, canonical: CanonicalName, arguments: bytes) -> int:
+async def _call(
+    args: argparse.Namespace, loaded: Loaded, home: Path, canonical: CanonicalName, arguments: bytes
+) -> int:
     import contextlib
 
     from interlock.catalog.naming import exposed_name, profile_for
@@ -113,7 +119,9 @@ async def _call(args: argparse.Namespace, loaded: Loaded, home: Path, canonical:
                 elif method == "notifications/message":
                     complain(printable(f"[{canonical.server}] {messages.try_json(params.get('data'))}"))
 
-            exchange = inside.exchange("tools/call", {"name": messages.raw(exposed), "arguments": Raw(arguments)}, heard)
+            exchange = inside.exchange(
+                "tools/call", {"name": messages.raw(exposed), "arguments": Raw(arguments)}, heard
+            )
             try:
                 body, is_error = await pipeline.call(exchange)
             except WireError as error:
@@ -146,7 +154,9 @@ def _meant(name: str, view: View) -> str:
     """The listed tool that looks most like a name that is not: what somebody who mistyped it needs to read."""
     import difflib
 
-    near = difflib.get_close_matches(name, [str(route.entry.canonical) for route in view.routes["tools"].values()], 1, 0.7)
+    near = difflib.get_close_matches(
+        name, [str(route.entry.canonical) for route in view.routes["tools"].values()], 1, 0.7
+    )
     return f" Did you mean {near[0]}?" if near else ""
 
 

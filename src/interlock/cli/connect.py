@@ -31,7 +31,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "connect", help="serve all servers over stdio, for a host that starts a command", description=__doc__
     )
-    parser.add_argument("--host", default=None, metavar="NAME", help="the AI host that starts this, such as claude-code or codex")
+    parser.add_argument(
+        "--host", default=None, metavar="NAME", help="the AI host that starts this, such as claude-code or codex"
+    )
     parser.add_argument("--alone", action="store_true", help="never join a running `interlock up`")
     parser.set_defaults(run=run)
 

@@ -68,12 +68,18 @@ def _answer(line: bytes, arguments: Sequence[str]) -> bytes | None:
         extra, instructions = _last_known(arguments)
         if method == "initialize":
             version, capabilities = params["protocolVersion"], params.get("capabilities", {})
-            if not isinstance(version, str) or not isinstance(capabilities, dict) or revisions.VERSION_KEY in params.get("_meta", {}):
+            if (
+                not isinstance(version, str)
+                or not isinstance(capabilities, dict)
+                or revisions.VERSION_KEY in params.get("_meta", {})
+            ):
                 return None
             result = hello.initialize_result(revisions.pick_legacy(version), extra, instructions)
         elif method == "server/discover":
             meta = params["_meta"]
-            if meta[revisions.VERSION_KEY] not in revisions.MODERN_VERSIONS or not isinstance(meta[revisions.CAPABILITIES_KEY], dict):
+            if meta[revisions.VERSION_KEY] not in revisions.MODERN_VERSIONS or not isinstance(
+                meta[revisions.CAPABILITIES_KEY], dict
+            ):
                 return None
             result = hello.discover_result(extra, instructions)
         else:
@@ -90,7 +96,9 @@ def cache_file(arguments: Sequence[str]) -> str:
 
     home = _option(arguments, "--home") or os.environ.get("INTERLOCK_HOME") or os.path.join("~", ".interlock")
     key = "\0".join((os.getcwd(), *arguments)).encode("utf-8", "surrogateescape")
-    return os.path.join(os.path.abspath(os.path.expanduser(home)), "hello", f"{binascii.crc32(key):08x}-{len(key)}.json")
+    return os.path.join(
+        os.path.abspath(os.path.expanduser(home)), "hello", f"{binascii.crc32(key):08x}-{len(key)}.json"
+    )
 
 
 def _option(arguments: Sequence[str], name: str) -> str | None:

@@ -51,9 +51,12 @@ class Inside:
         self.caller = Caller(self.client.id, principal.id, EMPTY_OBJECT)
 
     def exchange(self, method: str, params: RawMap, heard: Callable[[str, RawMap], None] = lambda *_: None) -> Exchange:
-        meta = RequestMeta({}, capabilities=EMPTY_OBJECT, log_level=messages.raw("info"), progress_token=messages.raw(1))
+        meta = RequestMeta(
+            {}, capabilities=EMPTY_OBJECT, log_level=messages.raw("info"), progress_token=messages.raw(1)
+        )
         return Exchange(
-            self.client, 1, method, params, meta, Era.MODERN, Caller(self.client.id, self.caller.principal, EMPTY_OBJECT, meta.log_level),
+            self.client, 1, method, params, meta, Era.MODERN,
+            Caller(self.client.id, self.caller.principal, EMPTY_OBJECT, meta.log_level),
             Listener(heard), size=len(messages.write_map(params)),
         )  # fmt: skip
 

@@ -24,8 +24,12 @@ SWEEP_SECONDS = 1.0
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("up", help="serve all servers behind one HTTP endpoint", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"port; 0 takes a free one (default: {DEFAULT_PORT})")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help=f"port; 0 takes a free one (default: {DEFAULT_PORT})"
+    )
     parser.add_argument(
         "--allow-name", action="append", default=[], metavar="NAME",
         help="another host name that clients may use in Host and Origin; may be repeated",
@@ -125,7 +129,9 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
         return (not missing, "ready" if not missing else f"required servers are down: {', '.join(missing)}")
 
     host = f"[{args.host}]" if ":" in args.host else args.host
-    names = frozenset({"127.0.0.1", "localhost", "[::1]", *(name.lower().removesuffix(".") for name in args.allow_name)})
+    names = frozenset(
+        {"127.0.0.1", "localhost", "[::1]", *(name.lower().removesuffix(".") for name in args.allow_name)}
+    )
     if args.host not in ("0.0.0.0", "::"):
         names |= {host.lower()}
     endpoint = Endpoint(

@@ -11,7 +11,17 @@ from interlock.journal.trace_id import new_trace_id
 from interlock.model.stage import Stage
 from interlock.model.trace import Mark, RouteTrace
 
-__all__ = ["STATUSES", "local_time", "new_trace_id", "not_run", "render", "seconds", "status_text", "to_json", "utc_time"]
+__all__ = [
+    "STATUSES",
+    "local_time",
+    "new_trace_id",
+    "not_run",
+    "render",
+    "seconds",
+    "status_text",
+    "to_json",
+    "utc_time",
+]
 
 _STATUS_TEXTS = {
     "ok": "answered",
@@ -79,7 +89,10 @@ def render(trace: RouteTrace) -> str:
     executed = any(mark.stage is Stage.EXECUTE for mark in trace.marks)
     facts += [
         ("caller", f"{trace.principal}, client {trace.client or 'unknown'}, host {trace.host or 'unknown'}"),
-        ("eras", f"client {trace.era_down or 'unknown'}, server {trace.era_up or ('no answer' if executed else 'not asked')}"),
+        (
+            "eras",
+            f"client {trace.era_down or 'unknown'}, server {trace.era_up or ('no answer' if executed else 'not asked')}",
+        ),
         ("bytes", f"{trace.bytes_in:,} in, {trace.bytes_out:,} out"),
     ]
     lines = [printable(f"{trace.method} {what}".rstrip())]

@@ -41,8 +41,13 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
     """
     best: Decision | None = None
     for decision in decisions:
-        if best is None or decision.answer > best.answer:
-            best = decision
-        elif decision.answer == best.answer and (decision.answer is Answer.ALLOW or (decision.always and not best.always)):
+        if best is None or decision.answer > best.answer or _more_particular(decision, best):
             best = decision
     return best or Decision(Answer.ASK, "none", "no gate answered, which counts as ask")
+
+
+def _more_particular(decision: Decision, than: Decision) -> bool:
+    """True where it says the same and more: the later of two that allow, or `always` where the other only asks."""
+    if decision.answer != than.answer:
+        return False
+    return decision.answer is Answer.ALLOW or (decision.always and not than.always)

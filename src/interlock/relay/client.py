@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from interlock.relay.exchange import Exchange
 
 
-
 @dataclass(slots=True)
 class Listen:
     """One open modern `subscriptions/listen`."""

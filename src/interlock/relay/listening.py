@@ -50,22 +50,22 @@ class Listening:
         since = asyncio.get_running_loop().time()
         if wanted:
             # The new one is opened before the old one ends, so that nothing is missed in between.
-            call = session.listen(
-                messages.encode(wanted), lambda outcome: self._ended(place, session, outcome, since)
-            )
+            call = session.listen(messages.encode(wanted), lambda outcome: self._ended(place, session, outcome, since))
             if call is not None and not call.settled:
                 self._open[place] = call
         if before is not None:
             session.unlisten(before)
 
-    def _ended(
-        self, place: tuple[str, str], session: Session, outcome: Reply | BaseException, since: float
-    ) -> None:
+    def _ended(self, place: tuple[str, str], session: Session, outcome: Reply | BaseException, since: float) -> None:
         """The listen is over, and not because we ended it."""
         self._open.pop(place, None)
         if session.closed:
             return
-        if isinstance(outcome, Reply) and outcome.is_error and translate.error_code(outcome.body) == codes.METHOD_NOT_FOUND:
+        if (
+            isinstance(outcome, Reply)
+            and outcome.is_error
+            and translate.error_code(outcome.body) == codes.METHOD_NOT_FOUND
+        ):
             return  # it has no subscriptions: asking again would not change that
         loop = asyncio.get_running_loop()
         delay = FIRST_RETRY if loop.time() - since > LASTING_SECONDS else self._retries.get(place, FIRST_RETRY)

@@ -237,9 +237,7 @@ def _visible(text: str) -> str:
     """JSON text without anything that hides or reorders what a person reads. Escapes mean the same inside of strings."""
     if text.isprintable():
         return text
-    return "".join(
-        char if char.isprintable() else " " if char in "\n\r\t" else json.dumps(char)[1:-1] for char in text
-    )
+    return "".join(char if char.isprintable() else " " if char in "\n\r\t" else json.dumps(char)[1:-1] for char in text)
 
 
 def approved(answer: Raw | bytes | None) -> bool:

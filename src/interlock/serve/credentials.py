@@ -113,14 +113,18 @@ class Credentials:
             if not all(isinstance(name, str) and isinstance(token, str) and token for name, token in tokens.items()):
                 raise ValueError
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise CredentialError(f"{self._file} cannot be read ({type(error).__name__}); repair it or move it away") from None
+            raise CredentialError(
+                f"{self._file} cannot be read ({type(error).__name__}); repair it or move it away"
+            ) from None
         if stamp is not None and sys.platform != "win32":
             with contextlib.suppress(OSError):
                 if self._file.stat().st_mode & 0o077:
                     self._file.chmod(0o600)  # copied or restored without its permissions
         self._tokens = dict(tokens)
         self._principals = {
-            hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest(): Principal(f"host:{name}", "credential", name)
+            hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest(): Principal(
+                f"host:{name}", "credential", name
+            )
             for name, token in self._tokens.items()
         }
         self._stamp = stamp

@@ -28,9 +28,7 @@ Ready = Callable[[], tuple[bool, str]]
 class Endpoint:
     """`authenticate` is None with `--no-credential`; `hosts` are the values of `Host` and `Origin` that are ours."""
 
-    def __init__(
-        self, front: Front, *, authenticate: Authenticate | None, names: frozenset[str], ready: Ready
-    ) -> None:
+    def __init__(self, front: Front, *, authenticate: Authenticate | None, names: frozenset[str], ready: Ready) -> None:
         self._front = front
         self._authenticate = authenticate
         self._names = names
@@ -68,7 +66,9 @@ class Endpoint:
         principal = self._principal(headers)
         if principal is None:
             respond.json(
-                messages.error(None, messages.error_body(codes.INVALID_REQUEST, "A credential is needed: see docs/serve.md")),
+                messages.error(
+                    None, messages.error_body(codes.INVALID_REQUEST, "A credential is needed: see docs/serve.md")
+                ),
                 401,
                 b'www-authenticate: Bearer realm="interlock"\r\n',
             )
@@ -144,9 +144,8 @@ class Endpoint:
         )
         size = len(body)
         try:
-            if modern:
-                if version == "" and meta.version is not None and b"mcp-method" not in headers and message.method == "initialize":
-                    modern = False
+            if message.method == "initialize" and version == "" and b"mcp-method" not in headers:
+                modern = False  # a handshake, whatever its `_meta` says
             if modern:
                 channel = ModernHttpChannel(respond, _accepts_stream(headers))
                 client = self._modern_client(principal)
@@ -207,7 +206,9 @@ class Endpoint:
             respond.json(messages.error(message.id, body), 404)
             return None
         if version and version not in LEGACY_VERSIONS:
-            raise WireError(codes.INVALID_REQUEST, f"Bad Request: unsupported protocol version {version[:40]!r}", message.id)
+            raise WireError(
+                codes.INVALID_REQUEST, f"Bad Request: unsupported protocol version {version[:40]!r}", message.id
+            )
         return found
 
     def _opened(self, session: HttpSession) -> None:
@@ -239,7 +240,9 @@ class Endpoint:
     ) -> None:
         """Batches exist in revision 2025-03-26 only; there each member is served as if it had come alone."""
         given = headers.get(b"mcp-session-id")
-        session = self.sessions.find(given.decode("latin-1"), principal, self._loop.time()) if given is not None else None
+        session = (
+            self.sessions.find(given.decode("latin-1"), principal, self._loop.time()) if given is not None else None
+        )
         if session is None or session.client.version != "2025-03-26":
             raise WireError(codes.INVALID_REQUEST, "batches are not part of this revision: send one message a request")
         parts = [messages.parse(item, strict=True) for item in messages.split_batch(body)]
@@ -260,7 +263,9 @@ class Endpoint:
                 gather.answer(messages.error(message.id, messages.error_body(error.code, error.message)))
 
     def _refuse(self, respond: Responder, error: WireError, status: int) -> None:
-        respond.json(messages.error(error.id, messages.error_body(error.code, error.message, error_data(error))), status)
+        respond.json(
+            messages.error(error.id, messages.error_body(error.code, error.message, error_data(error))), status
+        )
 
     # -- GET and DELETE (legacy) ---------------------------------------------------------------------------------------
 
@@ -349,4 +354,3 @@ def _hostname(authority: bytes) -> str:
     """The host of `host[:port]`, lower-case, brackets of IPv6 kept, without the dot that may end it; else nothing."""
     found = _AUTHORITY.fullmatch(authority.strip())
     return found[1].lower().decode("ascii").removesuffix(".") if found is not None else ""
-

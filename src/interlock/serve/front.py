@@ -151,9 +151,8 @@ class Front:
         work = self._work.get(method)
         if (era is Era.MODERN and method in _LEGACY_ONLY) or (era is Era.LEGACY and method in _MODERN_ONLY):
             raise WireError(codes.METHOD_NOT_FOUND, f"Method not found: {method}", id)
-        if era is Era.LEGACY or headers is None:
-            if id in client.open:
-                raise WireError(codes.INVALID_REQUEST, "a request with this id is still open", id)
+        if (era is Era.LEGACY or headers is None) and id in client.open:
+            raise WireError(codes.INVALID_REQUEST, "a request with this id is still open", id)
         exchange = Exchange(client, id, method, params, meta, era, caller, channel, headers, size)
         if era is Era.LEGACY or headers is None:
             client.open[id] = exchange
@@ -320,7 +319,9 @@ class Front:
         message = messages.parse(data)
         if message.method == "initialize":
             params = messages.read_map(message.params)
-            client.initialized(params.get("capabilities"), pick_legacy(messages.try_str(params.get("protocolVersion")) or ""))
+            client.initialized(
+                params.get("capabilities"), pick_legacy(messages.try_str(params.get("protocolVersion")) or "")
+            )
             client.ready = True
 
     # -- ends ----------------------------------------------------------------------------------------------------------

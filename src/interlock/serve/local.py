@@ -185,7 +185,9 @@ class _Peer(asyncio.Protocol):
             return
         self._transport.write(b'{"ok":true}\n')
         greeted = (hello.greeted or "").encode()
-        self._lines = LineClient(self._runtime.front, new_client(hello.host, hello.root), self._write, greeted, self._backlog)
+        self._lines = LineClient(
+            self._runtime.front, new_client(hello.host, hello.root), self._write, greeted, self._backlog
+        )
         if rest:
             self._lines.feed(rest)
 

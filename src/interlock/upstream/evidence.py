@@ -107,9 +107,7 @@ def bad_answer(server: str, what: str) -> Fault:
     )
 
 
-def http_refusal(
-    server: str, status: int, headers: Mapping[bytes, bytes], mask: Callable[[str], str] = str
-) -> Fault:
+def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes], mask: Callable[[str], str] = str) -> Fault:
     """An HTTP status that is not an answer to the request. `headers` has lower-case names; `mask` hides what is secret."""
     # RFC 9110, 15.5.2: a 401 comes with a challenge. Without one it may be anything's, also that of a tool half done.
     acted = "" if b"www-authenticate" in headers else f" {MAY_HAVE_ACTED}"

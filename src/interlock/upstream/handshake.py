@@ -51,7 +51,10 @@ async def discover(session: Session, seconds: float) -> Found:
             session.era = Era.LEGACY
             return Found.LEGACY
         else:
-            raise _refused(session, f"it supports only {session.mask(', '.join(filter(None, supported)))[:200] or 'unnamed revisions'}")
+            raise _refused(
+                session,
+                f"it supports only {session.mask(', '.join(filter(None, supported)))[:200] or 'unnamed revisions'}",
+            )
     if reply.is_error:
         code = translate.error_code(reply.body)
         if code in codes.MODERN_ERRORS:
@@ -99,7 +102,9 @@ async def initialize(session: Session, capabilities: Raw | None, seconds: float)
         raise _refused(session, "its answer to initialize has no protocolVersion")
     if _REVISION.fullmatch(version) is None or version > LATEST_LEGACY:
         # All older revisions are one family; anything else cannot be spoken, and must not get into a header.
-        raise _refused(session, f"it wants revision {session.mask(version)[:40]!r} with a handshake, which does not exist")
+        raise _refused(
+            session, f"it wants revision {session.mask(version)[:40]!r} with a handshake, which does not exist"
+        )
     session.version = version
     session.capabilities = try_map(result.get("capabilities")) or {}
     session.instructions = try_str(result.get("instructions"))

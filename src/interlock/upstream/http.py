@@ -48,7 +48,13 @@ class HttpCarrier:
         key = (method, name)
         head = self._heads.get(key)
         if head is None:
-            head = self._post_head + self._session_headers() + b"mcp-method: " + method.encode("ascii", "replace") + b"\r\n"
+            head = (
+                self._post_head
+                + self._session_headers()
+                + b"mcp-method: "
+                + method.encode("ascii", "replace")
+                + b"\r\n"
+            )
             if name is not None:
                 head += b"mcp-name: " + encode_value(name).encode() + b"\r\n"
             if len(self._heads) >= MAX_HEADS:
@@ -194,12 +200,13 @@ class _Post:
             if self._status == 200 or self._status >= 500 or self._status == 429:
                 self._broken("the stream ended", in_order=True)
             else:
-                call.fail(evidence.lost(session.server, f"the stream ended and could not be resumed (HTTP {self._status})"))
+                call.fail(
+                    evidence.lost(session.server, f"the stream ended and could not be resumed (HTTP {self._status})")
+                )
             return
         body = b"".join(self._body)
-        if self._status == 200 or self._status >= 400:
-            if body and self._answered(body):
-                return
+        if (self._status == 200 or self._status >= 400) and body and self._answered(body):
+            return
         if self._status == 200:
             call.fail(evidence.bad_answer(session.server, "the answer is not a JSON-RPC message"))
         elif self._status == 202:

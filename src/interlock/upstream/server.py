@@ -267,7 +267,11 @@ class Server:
             with contextlib.suppress(Fault):
                 return self._settle(await self._connect_sse(transport, caller, seconds), Era.LEGACY, caller)
         self._reset_eras()
-        raise unsettled or refusal or evidence.not_sent(self.key, "the server speaks no revision of MCP that Interlock knows")
+        raise (
+            unsettled
+            or refusal
+            or evidence.not_sent(self.key, "the server speaks no revision of MCP that Interlock knows")
+        )
 
     def _reset_eras(self) -> None:
         """What was found does not hold: the next start tries both again."""
@@ -342,7 +346,12 @@ class Server:
 
         self.restarts.started(started)
         carrier.child = await ChildProcess.start(
-            transport, environ=self._environ, on_data=carrier.on_data, on_exit=ended, server=self.key, redact=self._redact
+            transport,
+            environ=self._environ,
+            on_data=carrier.on_data,
+            on_exit=ended,
+            server=self.key,
+            redact=self._redact,
         )
         session.carrier = carrier
         return session
@@ -530,7 +539,9 @@ def _before_the_request(fault: Fault) -> Fault:
         fault.verdict, fault.retry = Verdict.NEVER_REACHED, "safe"
         if fault.slug == "timeout":
             fault.slug = "startup-timeout"
-            fault.message = f"{fault.server}: the server did not answer the handshake in time; your request was not sent."
+            fault.message = (
+                f"{fault.server}: the server did not answer the handshake in time; your request was not sent."
+            )
         else:
             fault.message = fault.message.replace(evidence.MAY_HAVE_ACTED, "Your request was not sent.")
     return fault

@@ -314,9 +314,9 @@ class Session:
         if method == "notifications/progress":
             token = messages.try_json(params.pop("progressToken", None))
             target = self.pending.get(token) if token.__class__ is int else None
-            if target is not None and target.outgoing is not None and target.outgoing.sink is not None:
-                if target.outgoing.wants_progress:
-                    target.outgoing.sink.on_notification(method, params)
+            out = target.outgoing if target is not None else None
+            if out is not None and out.sink is not None and out.wants_progress:
+                out.sink.on_notification(method, params)
             return
         kind = LIST_KINDS.get(method)
         if kind is not None:

@@ -31,10 +31,11 @@ def resolve(
     """Find the command. Raises Fault `command-not-found`, or `spawn-failed` where Windows cannot run what was found."""
     command, *arguments = transport.command
     extensions = _extensions(environment)
-    if ntpath.splitdrive(command)[0] or "\\" in command or "/" in command:
-        directories = [""]
-    else:
-        directories = search_path(environment, windows=True)
+    directories = (
+        [""]
+        if ntpath.splitdrive(command)[0] or "\\" in command or "/" in command
+        else search_path(environment, windows=True)
+    )
     for directory in directories:
         base = ntpath.normpath(ntpath.join(str(transport.cwd), directory, command))
         for path in _candidates(base, extensions):

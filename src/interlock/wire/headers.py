@@ -133,7 +133,10 @@ def check_standard(headers: Mapping[bytes, bytes], method: str, version: str, na
 def _plainly_same(header: bytes | None, name: Raw | None) -> bool:
     """True where the JSON string holds just the header's bytes: word characters and the like, so nothing to decode."""
     return (
-        header is not None and name is not None and _PLAIN_NAME.fullmatch(header) is not None and bytes(name) == b'"%b"' % header
+        header is not None
+        and name is not None
+        and _PLAIN_NAME.fullmatch(header) is not None
+        and bytes(name) == b'"%b"' % header
     )
 
 

@@ -117,7 +117,10 @@ def parse(data: bytes, *, strict: bool = False) -> Message:
         id = _whole(id)
     method = envelope.method
     if envelope.jsonrpc != "2.0":
-        raise _refusal('the member "jsonrpc" must be "2.0"', id, method is not msgspec.UNSET)
+        answers = method is msgspec.UNSET and (
+            envelope.result is not msgspec.UNSET or envelope.error is not msgspec.UNSET
+        )
+        raise _refusal('the member "jsonrpc" must be "2.0"', id, not answers)
     if method is not msgspec.UNSET:
         if len(method) > bounds.MAX_METHOD_LENGTH:
             raise _refusal("the method's name is too long", id, True)
