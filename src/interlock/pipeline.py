@@ -426,11 +426,7 @@ class Pipeline:
         body = reply.body
         members = messages.try_map(body)
         if members is None:
-            raise Fault(
-                "bad-answer",
-                f"{route.server}: the result is not an object. The call may have taken effect: read the target again before a retry.",
-                stage=Stage.VALIDATE, verdict=Verdict.OUTCOME_UNKNOWN, server=route.server, tool=attempt.name,
-            )  # fmt: skip
+            raise _no_object(route.server, attempt.name)
         if self.verbatim is None and b'"uri' in body:
             body = rewrite_result_uris(body, route.server)
             members = messages.read_map(body)
@@ -487,7 +483,9 @@ class Pipeline:
         if len(servers) != 1 or not plain or _means_a_known_method(exchange.method):
             attempt.mark(Stage.DISCOVER, "refused", "no rule says which server takes this method")
             self._observe(attempt, "error", 0)
-            raise WireError(codes.METHOD_NOT_FOUND, f"Method not found: {exchange.method}", exchange.id)
+            raise WireError(
+                codes.METHOD_NOT_FOUND, f"Method not found: {exchange.method}", exchange.id, slug="unknown-method"
+            )
         try:
             return await self._forward(attempt, servers[0])
         except Fault as fault:
@@ -514,7 +512,9 @@ class Pipeline:
         if reply.is_error:
             body = translate.error_for(body, method=exchange.method, down=exchange.era)
         else:
-            members = messages.try_map(body) or {}
+            members = messages.try_map(body)
+            if members is None:
+                raise _no_object(server.key, None)
             body = translate.result_for(
                 members, body, method=exchange.method, up=reply.era, down=exchange.era, server_info=self.server_info
             )
@@ -618,6 +618,14 @@ def _not_ready(key: str) -> Fault:
         f"{key}: the server has not answered yet, so what it offers is not known; the request was not sent to it. Retry in a "
         "moment.",
         stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=key,
+    )  # fmt: skip
+
+
+def _no_object(server: str, tool: str | None) -> Fault:
+    return Fault(
+        "bad-answer",
+        f"{server}: the result is not an object. The call may have taken effect: read the target again before a retry.",
+        stage=Stage.VALIDATE, verdict=Verdict.OUTCOME_UNKNOWN, server=server, tool=tool,
     )  # fmt: skip
 
 

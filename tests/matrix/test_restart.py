@@ -57,11 +57,11 @@ async def killed(pair: Pair, pid: int) -> None:
     """End the server's process as a crash does, and wait until the gateway knows."""
     if pair.cell.server.transport == "stdio":
         os.kill(pid, signal.SIGKILL)
-        await gone(pid)  # only its parent, the gateway, can make it go
+        await gone(pid)
     else:
         await pair.world.servers[pair.key].kill()
-        # One round trip, in which the gateway sees that its connections have ended.
-        await pair.client.request("ping" if pair.client.era == "legacy" else "server/discover")
+    # One round trip, in which the gateway sees what has happened.
+    await pair.client.request("ping" if pair.client.era == "legacy" else "server/discover")
 
 
 async def again(pair: Pair) -> None:

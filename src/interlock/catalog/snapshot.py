@@ -12,7 +12,7 @@ from interlock.catalog.entry_repair import repair_entry
 from interlock.catalog.header_params import HeaderParam, header_params
 from interlock.catalog.schema_repair import keep_first, repair_tool
 from interlock.model.names import CanonicalName
-from interlock.wire import messages
+from interlock.wire import bounds, messages
 from interlock.wire.eras import OWNED, Era
 from interlock.wire.messages import Raw, RawMap
 
@@ -112,6 +112,9 @@ def build(
         items: list[Raw] = []
         for result in results:
             items.extend(messages.try_list(result.get(MEMBERS[kind])) or [])
+        if len(items) > bounds.MAX_LIST_ITEMS:
+            problems.append(f"{server}: {METHODS[kind]} has {len(items)} items; the first {bounds.MAX_LIST_ITEMS} are used")
+            del items[bounds.MAX_LIST_ITEMS :]
         if kind == "tools":
             entries = _tools(server, items, "http" if over_http and era is Era.MODERN else "stdio", problems)
         else:

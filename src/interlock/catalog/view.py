@@ -223,4 +223,4 @@ def _position(cursor: Raw, kind: Kind) -> int:
             return int(position)
     except (binascii.Error, UnicodeDecodeError, ValueError):
         pass
-    raise WireError(codes.INVALID_PARAMS, "Invalid cursor: start again without one")
+    raise WireError(codes.INVALID_PARAMS, "Invalid cursor: start again without one", slug="invalid-cursor")

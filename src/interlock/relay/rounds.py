@@ -88,6 +88,7 @@ class Rounds:
             raise WireError(
                 codes.INVALID_PARAMS,
                 "requestState was changed, has expired, or belongs to another request: start again without it",
+                slug="invalid-state",
             ) from None
         return Retry(sealed, responses)
 
@@ -112,12 +113,14 @@ class Rounds:
         Without a yes behind it (the tool was not asked for when it was sealed) it is refused just the same.
         """
         if not sealed.once.startswith(f"{self._run}."):
-            raise WireError(codes.INVALID_PARAMS, "no approval stands behind this requestState: start again without it")
+            text = "no approval stands behind this requestState: start again without it"
+            raise WireError(codes.INVALID_PARAMS, text, slug="invalid-state")
         now = time.time()
         if len(self._spent) >= 1024:
             self._spent = {handle: expires for handle, expires in self._spent.items() if expires > now}
         if sealed.once in self._spent:
-            raise WireError(codes.INVALID_PARAMS, "this approval was used already: start again without requestState")
+            text = "this approval was used already: start again without requestState"
+            raise WireError(codes.INVALID_PARAMS, text, slug="invalid-state")
         self._spent[sealed.once] = sealed.expires
 
     def required(self, requests: RawMap, state: Raw | None) -> bytes:

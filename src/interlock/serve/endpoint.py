@@ -10,7 +10,7 @@ from typing import Final
 from interlock.model.principal import Principal
 from interlock.relay.client import Client
 from interlock.serve.channels import KEEP_ALIVE_SECONDS, LegacyHttpChannel, ModernHttpChannel
-from interlock.serve.front import Front, error_data, http_status
+from interlock.serve.front import Front, http_status
 from interlock.serve.http1 import Request, Responder
 from interlock.serve.sessions import HttpSession, Sessions
 from interlock.wire import codes, messages
@@ -260,12 +260,10 @@ class Endpoint:
                 meta = take_meta(params)
                 self._front.request(session.client, message, params, meta, Era.LEGACY, gather, headers, len(body))
             except WireError as error:
-                gather.answer(messages.error(message.id, messages.error_body(error.code, error.message)))
+                gather.answer(messages.error(message.id, self._front.refusal(error)))
 
     def _refuse(self, respond: Responder, error: WireError, status: int) -> None:
-        respond.json(
-            messages.error(error.id, messages.error_body(error.code, error.message, error_data(error))), status
-        )
+        respond.json(messages.error(error.id, self._front.refusal(error)), status)
 
     # -- GET and DELETE (legacy) ---------------------------------------------------------------------------------------
 

@@ -98,7 +98,23 @@ class Front:
                 self.answered_badly(client, error)
                 return
             id = error.id if error.id is not None else _id_of(data)
-            channel.answer(messages.error(id, messages.error_body(error.code, error.message)))
+            channel.answer(messages.error(id, self.refusal(error)))
+
+    def refusal(self, error: WireError) -> bytes:
+        """The error object for a message that breaks the protocol. It was not passed on, whoever it was for."""
+        data: dict[str, object] = {}
+        if isinstance(error, _Unsupported):
+            # What the protocol itself wants there (2026-07-28, basic/versioning).
+            data = {"supported": list(MODERN_VERSIONS), "requested": error.requested}
+        data |= {
+            "interlock": self.pipeline.build,
+            "error": error.slug,
+            "server": None,
+            "stage": Stage.DISCOVER.value,
+            "verdict": Verdict.NEVER_REACHED.value,
+            "retry": "never",
+        }
+        return messages.error_body(error.code, error.message, data)
 
     def aside(self, client: Client, message: Message) -> None:
         """A notification, or a response to a question of ours."""
@@ -230,7 +246,7 @@ class Front:
             else:
                 message = messages.result(id, body)
         except WireError as error:
-            body = messages.error_body(error.code, error.message, error_data(error))
+            body = self.refusal(error)
             status = http_status(body, exchange.era)
             message = messages.error(id, body)
         except Fault as fault:
@@ -367,13 +383,6 @@ class _Unsupported(WireError):
 
 def _unsupported(version: str, id: Id) -> WireError:
     return _Unsupported(version, id)
-
-
-def error_data(error: WireError) -> object:
-    """The `data` of an error that the protocol gives one to."""
-    if isinstance(error, _Unsupported):
-        return {"supported": list(MODERN_VERSIONS), "requested": error.requested}
-    return None
 
 
 def http_status(body: bytes, era: Era) -> int:

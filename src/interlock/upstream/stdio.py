@@ -8,7 +8,7 @@ from collections import deque
 from interlock.upstream import evidence
 from interlock.upstream.exits import Exit, explain_exit
 from interlock.upstream.process import ChildGone, ChildProcess
-from interlock.upstream.session import Call, Session
+from interlock.upstream.session import Call, Session, SessionLost
 from interlock.wire import messages
 from interlock.wire.lines import LineSplitter, looks_like_message
 
@@ -86,8 +86,11 @@ class StdioCarrier:
                 raise ChildGone
             self.child.write(data)
         except ChildGone:
+            self.session.retire()
             for call in calls:
-                call.fail(evidence.not_sent(self.session.server, "the server's process ended"))
+                # It never reached the process, whose end is about to be told: another process may have it instead.
+                ended = evidence.not_sent(self.session.server, "the server's process ended")
+                call.fail(ended if call.outgoing is None else SessionLost())
 
     def cancel(self, call: Call) -> None:
         if call.method in ("initialize", "server/discover"):

@@ -23,6 +23,7 @@ MODERN_ERRORS: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UN
 
 CATALOG: Final[dict[str, tuple[int, str]]] = {
     # slug: (code, title). Each slug has its entry in docs/errors.md. Codes are never reused.
+    "protocol": (INVALID_REQUEST, "the message breaks the protocol"),
     "unknown-name": (INVALID_PARAMS, "no such tool, prompt or resource here"),
     "invalid-cursor": (INVALID_PARAMS, "the cursor is not one of ours"),
     "invalid-state": (INVALID_PARAMS, "requestState was changed, expired, or belongs to another request"),

@@ -38,8 +38,15 @@ class WireError(Exception):
     one is set, so that an error is never sent as the answer to a response, and no request is taken for an answer.
     """
 
-    def __init__(self, code: int, message: str, id: Id | None = None, response_id: Id | None = None) -> None:
+    slug = "protocol"
+    """The entry in docs/errors.md."""
+
+    def __init__(
+        self, code: int, message: str, id: Id | None = None, response_id: Id | None = None, slug: str | None = None
+    ) -> None:
         super().__init__(message)
+        if slug is not None:
+            self.slug = slug
         self.code = code
         self.message = message
         self.id = id
