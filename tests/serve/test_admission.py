@@ -319,7 +319,9 @@ async def test_no_spelling_of_a_known_method_gets_past_the_gates(tmp_path: Path,
     async with running(tmp_path, policy=AUTO, deny=("secret",)) as desk:
         session = await desk.open_session()
         answer = await desk.legacy(session, method, {"name": "secret", "arguments": {}, "requestId": 1})
-        assert answer.json["error"] == {"code": -32601, "message": f"Method not found: {method}"}  # type: ignore[index]
+        error = answer.json["error"]  # type: ignore[index]
+        assert (error["code"], error["message"]) == (-32601, f"Method not found: {method}")
+        assert (error["data"]["error"], error["data"]["verdict"]) == ("unknown-method", "never_reached")
         assert desk.tools.calls == []
 
 
