@@ -122,8 +122,8 @@ def due(data: bytes) -> tuple[Due, int | str | None]:
 
 def answers(data: bytes, id: int) -> bool | None:
     """True where a server's message is a sound answer to our request `id`, False where it is none, None where it is arguable."""
-    text = data.decode("utf-8", "replace").encode().removeprefix(b"\xef\xbb\xbf")
-    if text.lstrip()[:1] == b"[":
+    text = data.decode("utf-8", "replace").encode()
+    if text.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"[":
         return None
     try:
         message = read(text)

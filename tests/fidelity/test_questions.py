@@ -80,15 +80,18 @@ def call(setting: Setting, extra: bytes = b"") -> tuple[bytes, str]:
     return b'{"name":' + json.dumps(name).encode() + b',"arguments":{"n":1.0},"x-p":1.0' + extra + b"}", name
 
 
-def ask_legacy_client(setting: Setting, reply: bytes) -> tuple[bytes, bytes]:
-    """Call, answer the one question with `reply`; returns the question and the final answer, as they came."""
+def ask_legacy_client(setting: Setting, reply: bytes, form: bytes = b"%s") -> tuple[bytes, bytes]:
+    """Call, answer the one question with `reply`; returns the question and the final answer, as they came.
+
+    `form` is how the question's id comes back.
+    """
     client = setting.http("legacy")
     params, name = call(setting)
     body = client.message("tools/call", params, b"", b'"the call"')
     with client.open("POST", body, client.headers("tools/call", name)) as response:
         messages = messages_of(response)
         question = next(messages)
-        posted = client.post(b'{"jsonrpc":"2.0","id":' + member(question, "id") + b',"result":' + reply + b"}")
+        posted = client.post(b'{"jsonrpc":"2.0","id":' + form % member(question, "id") + b',"result":' + reply + b"}")
         assert posted.status == 202
         return question, next(messages)
 
@@ -117,6 +120,14 @@ def test_a_legacy_client_is_asked(setting: Setting, method: str, params: str, re
             "inputResponses": '{"one é":'.encode() + reply.encode() + b"}",
             "requestState": b'"st\\u0061te \\/ 1"',
         }
+
+
+@each([kind for kind in KINDS if kind.up == "legacy"])
+@pytest.mark.parametrize("form", [b'"%s"', b"%s.0"])
+def test_the_id_of_a_question_may_come_back_in_another_form(setting: Setting, form: bytes) -> None:
+    legacy_server(setting, "roots/list", b"{}")
+    _, answer = ask_legacy_client(setting, b'{"roots":[]}', form)
+    assert answer == b'{"jsonrpc":"2.0","id":"the call","result":{"content":[],"done":1.0}}'
 
 
 @EACH

@@ -108,11 +108,15 @@ async def start(command: Sequence[str], *, home: Path | None = None, stdio: bool
     return running
 
 
-def free_port() -> int:
-    """A port that was free a moment ago, for a server that starts later or not at all."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def reserved_port() -> socket.socket:
+    """A port for a server that starts later, or not at all: while the socket is held, nobody is given it by chance.
+
+    It refuses connections, since it does not listen, and a server may bind to it all the same (both set SO_REUSEADDR).
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 async def fixture_server(era: str, transport: str, *options: str, port: int = 0) -> Running:

@@ -6,11 +6,19 @@ pytest tests/matrix --junitxml matrix.xml && python -m tests.matrix.report matri
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from xml.etree import ElementTree
 
+FOLDER = Path(__file__).parent
+MODULES = (
+    "lists", "calls", "streams", "questions", "changes", "cancel", "variants", "verbatim", "gates", "parking", "isolation",
+    "bad_servers", "restart", "sdk",
+)  # fmt: skip
+"""Their tests, in the order of the page."""
 PAIRINGS = [(client, server) for client in ("legacy", "modern") for server in ("legacy", "modern")]
 HEAD = """\
 # The behaviour matrix
@@ -51,10 +59,18 @@ class Row:
         return f"{self.passed[pairing]} of {tried}" if tried else ""
 
 
+def place_of(case: ElementTree.Element) -> tuple[int, int]:
+    """Where a test stands: its module in the order of this page, and its function in the module."""
+    module = (case.get("classname") or "").rpartition(".")[2]
+    function = (case.get("name") or "").partition("[")[0]
+    names = re.findall(r"^async def (test_\w+)", (FOLDER / f"{module}.py").read_text("utf-8"), re.MULTILINE)
+    return MODULES.index(module.removeprefix("test_")), names.index(function)
+
+
 def rows_of(report: str) -> dict[str, Row]:
-    """The rows of a JUnit report, in the order of the tests. Skipped tests do not count."""
+    """The rows of a JUnit report, in a fixed order. Skipped tests do not count."""
     rows: dict[str, Row] = {}
-    for case in ElementTree.parse(report).iter("testcase"):
+    for case in sorted(ElementTree.parse(report).iter("testcase"), key=place_of):
         if case.find("skipped") is not None:
             continue
         properties = {each.get("name"): each.get("value") or "" for each in case.iter("property")}

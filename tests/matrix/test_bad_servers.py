@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from .cells import CELLS, DOWNSTREAMS, Cell
 from .client import Client, Era, Message
-from .processes import fixture_command, free_port, stdio_entry, url_entry
+from .processes import fixture_command, stdio_entry, url_entry
 from .world import Down, Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,22 +21,26 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 GOOD = ("goodl", "goodm")
 CELLS_HERE = [cell for cell in CELLS if cell.server.key in ("lstdio", "mhttp")]
 COLD_WAIT = 5.0
-"""How long the first list may wait for servers that nobody has heard of (docs/serve.md)."""
-START = {"policy": {"startupTimeoutSeconds": 40}}
+"""How long the first list may wait for servers that nobody has heard of."""
+QUICK = {"policy": {"startupTimeoutSeconds": 6}}
+PATIENT = {"policy": {"startupTimeoutSeconds": 60}}
+"""A list that waited for one of these would take that long."""
 
 
-async def eight_servers(world: World) -> list[dict[str, Any]]:
+async def many_servers(world: World) -> list[dict[str, Any]]:
     """Two good ones; dead, hanging and flooding ones over stdio and over HTTP."""
     return [
         await world.entry("goodl", "legacy", "stdio", "--tools", "3"),
         await world.entry("goodm", "modern", "http", "--tools", "3"),
-        stdio_entry("dead", fixture_command("legacy", "--stdio", "--die", "3"), **START),
-        url_entry("deaf", "http", free_port(), **START),
-        stdio_entry("hang", fixture_command("legacy", "--stdio", "--hang"), **START),
-        await world.entry("hush", "modern", "http", "--hang", **START),
-        stdio_entry("flood", fixture_command("legacy", "--stdio", "--flood", "1000"), **START),
-        await world.entry("flush", "modern", "http", "--flood", "500", **START),
-        stdio_entry("exit", [sys.executable, "-c", "pass"], **START),
+        stdio_entry("dead", fixture_command("legacy", "--stdio", "--die", "3"), **QUICK),
+        url_entry("deaf", "http", world.port("deaf"), **QUICK),
+        stdio_entry("hang", fixture_command("legacy", "--stdio", "--hang"), **PATIENT),
+        await world.entry("hush", "modern", "http", "--hang", **PATIENT),
+        stdio_entry("mute", fixture_command("legacy", "--stdio", "--hang"), **QUICK),
+        await world.entry("numb", "modern", "http", "--hang", **QUICK),
+        stdio_entry("flood", fixture_command("legacy", "--stdio", "--flood", "1000"), **QUICK),
+        await world.entry("flush", "modern", "http", "--flood", "500", **QUICK),
+        stdio_entry("exit", [sys.executable, "-c", "pass"], **QUICK),
     ]
 
 
@@ -73,7 +77,7 @@ async def first_list(world: World, era: Era, down: Down) -> FirstList:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def crowd(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    found = World(tmp_path_factory.mktemp("bad"), eight_servers)
+    found = World(tmp_path_factory.mktemp("bad"), many_servers)
     yield found
     await found.close()
 
@@ -100,7 +104,9 @@ async def test_the_first_list(good: tuple[Pair, FirstList]) -> None:
     pair, first = good
     assert {pair.name(f"tool_{number:03}") for number in range(3)} <= set(first.names)
     assert {"flood__echo", "flush__echo"} <= set(first.names), "a flood does not hide what is in it"
-    assert not [name for name in first.names if name.startswith(("dead_", "deaf_", "hang_", "hush_", "exit_"))]
+    assert not [
+        name for name in first.names if name.startswith(("dead_", "deaf_", "hang_", "hush_", "mute_", "numb_", "exit_"))
+    ]
     assert first.order[-1] == "list", "calls of good servers were answered while the list was still waiting"
     assert first.seconds < 4 * COLD_WAIT, "the list waited a little, and not for as long as a start may take"
 
@@ -134,8 +140,8 @@ SLUGS = {
     "dead": ("server-exited", "crash-loop"),
     "exit": ("server-exited", "crash-loop"),
     "deaf": ("unreachable",),
-    "hang": ("startup-timeout",),
-    "hush": ("startup-timeout",),
+    "mute": ("startup-timeout",),
+    "numb": ("startup-timeout",),
 }
 
 

@@ -23,6 +23,7 @@ async def servers(world: World) -> list[dict[str, Any]]:
         await world.entry("lhttp", "legacy", "http", "--log-level", "warning"),
         await world.entry("lsse", "legacy", "sse", "--log-level", "warning"),
         await world.entry("mstdio", "modern", "stdio"),
+        await world.entry("shared", "legacy", "stdio", processes="shared"),
     ]
 
 
@@ -146,6 +147,34 @@ async def test_a_log_level_reaches_sessions_that_start_later(apart: World, era: 
         for client in (talkative, quiet)
     ]
     assert heard == [["info", "critical"], ["critical"]]
+
+
+@pytest.mark.parametrize(("era", "down"), KINDS, ids=KIND_IDS)
+@pytest.mark.row("a shared legacy process: one for all, and nothing that may be another's goes to anybody")
+async def test_a_shared_process(apart: World, era: Era, down: Down) -> None:
+    first, second = [await MAKERS[down](apart, era, host) for host in ("one", "two")]
+    assert await pid_of(first, "shared") == await pid_of(second, "shared")
+    alone = await first.ask("tools/call", {"name": "shared__ask_elicit", "arguments": {"message": "m"}})
+    assert alone.structured["answer"]["content"] == {"colour": "[shared] m"}
+    marks = [client.mark() for client in (first, second)]
+    asked = [len(client.asked) for client in (first, second)]
+    meta = {f"{PREFIX}logLevel": "debug"} if era == "modern" else {}
+    sleeping = second.start(
+        "tools/call",
+        {"name": "shared__sleep", "arguments": {"ms": 60_000, "label": "two"}},
+        meta={"progressToken": "two", **meta},
+    )
+    await second.until("notifications/progress", lambda params: params["progressToken"] == "two", since=marks[1])
+    # Two callers are under way: a question and a log message name no call, so they could be either's.
+    refused = await first.ask("tools/call", {"name": "shared__ask_elicit", "arguments": {"message": "m"}}, meta=meta)
+    assert refused.result["isError"] is True
+    await call(first, "shared", "log", {"level": "critical", "data": "private"}, meta)
+    await call(first, "shared", "sleep", {"ms": 60, "label": "one"}, {"progressToken": "one", **meta})
+    assert [len(client.asked) for client in (first, second)] == asked
+    for client, mark, own in ((first, marks[0], "one"), (second, marks[1], "two")):
+        assert client.since(mark, "notifications/message") == []
+        assert {params["progressToken"] for params in client.since(mark, "notifications/progress")} == {own}
+    await sleeping.cancel()
 
 
 @pytest.mark.parametrize("cell", [cell for cell in CELLS if cell.server.key in ("lstdio", "mstdio")], ids=str)

@@ -135,7 +135,7 @@ async def test_too_many_parked_calls(impatient: World) -> None:
 
 
 @pytest.mark.parametrize("cell", [cell for cell in MODERN_CELLS if cell.down == "http"], ids=str)
-@pytest.mark.row("requestState of another principal is refused")
+@pytest.mark.row("`requestState` of another principal is refused")
 async def test_another_principal_cannot_answer(cell: Cell, guarded: World) -> None:
     mine, other = await principal(guarded, "one"), await principal(guarded, "two")
     pair = Pair(cell, mine, guarded, cell.server.key)
@@ -146,7 +146,7 @@ async def test_another_principal_cannot_answer(cell: Cell, guarded: World) -> No
 
 
 @pytest.mark.parametrize("cell", MODERN_CELLS, ids=str)
-@pytest.mark.row("requestState that was changed or moved to another request is refused")
+@pytest.mark.row("`requestState` that was changed or moved to another request is refused")
 async def test_a_tampered_state_is_refused(cell: Cell, world: World) -> None:
     pair = Pair(cell, await world.client(cell.client, cell.down), world, cell.server.key)
     client = pair.client

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from .cells import CELLS, DOWNSTREAMS, UPSTREAMS, Cell
 from .client import SECONDS, Message
-from .processes import free_port, gone
+from .processes import gone
 from .world import Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -34,7 +34,7 @@ async def servers(world: World) -> list[dict[str, Any]]:
     ):
         journal = ("--journal", str(world.journal(key)))
         more = {"tools": {"sleep": {"timeoutSeconds": 1}}} if key.startswith("t") else {}
-        port = world.ports[key] = 0 if each.transport == "stdio" else free_port()
+        port = 0 if each.transport == "stdio" else world.port(key)
         entries.append(await world.entry(key, each.era, each.transport, *journal, port=port, **more))
     return entries
 
@@ -69,7 +69,7 @@ async def again(pair: Pair) -> None:
     if pair.cell.server.transport != "stdio":
         upstream = pair.cell.server
         journal = ("--journal", str(pair.world.journal(pair.key)))
-        await pair.world.serve(pair.key, upstream.era, upstream.transport, *journal, port=pair.world.ports[pair.key])
+        await pair.world.serve(pair.key, upstream.era, upstream.transport, *journal, port=pair.world.port(pair.key))
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from .processes import (
     credential,
     fixture_command,
     fixture_server,
+    reserved_port,
     stdio_entry,
     up,
     url_entry,
@@ -39,8 +41,8 @@ class World:
     gateways: list[Running] = field(default_factory=list)
     clients: dict[tuple[str, str], Client] = field(default_factory=dict)
     loners: list[Client] = field(default_factory=list)
-    ports: dict[str, int] = field(default_factory=dict)
-    """Ports that are kept for servers which start later."""
+    held: dict[str, socket.socket] = field(default_factory=dict)
+    """The ports that are kept for servers which start later."""
     http: Running | None = None
     _entries: list[dict[str, Any]] | None = None
 
@@ -62,6 +64,12 @@ class World:
         if not port:
             port = (self.servers.get(key) or await self.serve(key, era, transport, *options)).port
         return url_entry(key, transport, port, **more)
+
+    def port(self, key: str) -> int:
+        """The port that is kept for a server of this key."""
+        if key not in self.held:
+            self.held[key] = reserved_port()
+        return int(self.held[key].getsockname()[1])
 
     def journal(self, key: str) -> Path:
         """Where a server started with `--journal` writes down the calls that reach it."""
@@ -120,6 +128,8 @@ class World:
             await client.close()
         await asyncio.gather(*(each.stop() for each in self.gateways))
         await asyncio.gather(*(each.stop() for each in self.servers.values()))
+        for held in self.held.values():
+            held.close()
         for gateway in self.gateways:
             assert gateway.process.returncode == 0, f"a gateway did not end in order:\n{''.join(gateway.said)}"
             assert "Traceback" not in "".join(gateway.said), "".join(gateway.said)

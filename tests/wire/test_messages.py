@@ -400,6 +400,25 @@ def test_reading_that_gives_none(raw: bytes | None, text: str | None, value: obj
     assert (None if found is None else [bytes(item) for item in found]) == items
 
 
+@pytest.mark.parametrize(
+    ("id", "expected"),
+    [
+        (7, 7),
+        ("7", 7),
+        ("0", 0),
+        ("", None),
+        ("x", None),
+        ("-1", None),
+        ("7.0", None),
+        ("٧", None),
+        ("9" * 20, None),
+        (None, None),
+    ],
+)
+def test_ids_of_ours_that_come_back(id: int | str | None, expected: int | None) -> None:
+    assert messages.own_id(id) == expected
+
+
 M = b'{"jsonrpc":"2.0","method":"m"}'
 
 

@@ -86,9 +86,13 @@ class Catalogue:
     async def settle(self, caller: Caller, only: Iterable[str] | None = None) -> bool:
         """Give servers their chance to be listed before a list or a look-up is answered.
 
-        Returns False while a server is missing that may still come.
+        A list waits a little for servers that are not there yet. Who needs one of `only` waits for it as long as its start
+        may take, as a call of a tool that is known already does. Returns False while a server is missing that may still come.
         """
         names = None if only is None else set(only)
+        patience = COLD_WAIT
+        if names is not None:
+            patience = max((_patience(server) for server in self.enabled() if server.key in names), default=COLD_WAIT)
         begun = time.monotonic()
         # Two rounds: what was asked for as the shared session may turn out to be one client's, and the others then ask again.
         for _ in range(2):
@@ -103,7 +107,7 @@ class Catalogue:
                 break
             now = time.monotonic()
             # However many rounds it takes and whatever is started in between, this request waits no longer than that.
-            await asyncio.gather(*(_within(task, min(until, begun + COLD_WAIT) - now) for task, until in waits))
+            await asyncio.gather(*(_within(task, min(until, begun + patience) - now) for task, until in waits))
         return all(self.snapshot(server, caller) is not None for server in self.enabled())
 
     def _nudge(self, server: Server, caller: Caller, forced: bool) -> tuple[asyncio.Task[None], float] | None:
@@ -116,17 +120,17 @@ class Catalogue:
                 if self._failures.get(key) and not forced:
                     return None  # it failed; the retry timer tries again without holding anybody up
                 running = self._start(server, caller)
-            since = running[1]
-            if not forced:
-                if self._failures.get(key):
-                    return None
-                # Counted from when anybody first asked: clients that come later do not each pay for a silent server.
-                since = min(since, self._silent.get(server.key, since))
-            return running[0], since + COLD_WAIT
+            if forced:
+                return running[0], running[1] + _patience(server)
+            if self._failures.get(key):
+                return None
+            # Counted from when anybody first asked: clients that come later do not each pay for a silent server.
+            return running[0], min(running[1], self._silent.get(server.key, running[1])) + COLD_WAIT
         if snapshot.remembered:
-            if running is None and server.config.start != "on-call" and not self._failures.get(key):
-                self._start(server, caller)
-            return None
+            if running is None and (forced or (server.config.start != "on-call" and not self._failures.get(key))):
+                running = self._start(server, caller)
+            # What is asked for may be newer than what is remembered.
+            return (running[0], running[1] + _patience(server)) if forced and running is not None else None
         if key in self._stale or not self._fresh(server, snapshot, key):
             if running is None:
                 running = self._start(server, caller)
@@ -187,6 +191,8 @@ class Catalogue:
         found: set[Kind] = set()
         if before is None or before.digest != snapshot.digest:
             found = {kind for kind in KINDS if _differs(before, snapshot, kind)}
+            if found:
+                self._paces.pop(place, None)  # it says what is true: the next change may be told as soon as this one
             shared = all(listing.public for listing in snapshot.listings.values() if listing.entries)
             if not missing:
                 self._remember(server.key, "" if shared else caller.principal, keep(snapshot, pages))
@@ -266,6 +272,10 @@ class Catalogue:
             timer.cancel()
         for task, _ in list(self._tasks.values()):
             task.cancel()
+
+
+def _patience(server: Server) -> float:
+    return max(COLD_WAIT, server.config.policy.startup_timeout_seconds)
 
 
 async def _within(task: asyncio.Task[None], seconds: float) -> None:

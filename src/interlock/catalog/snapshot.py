@@ -113,7 +113,9 @@ def build(
         for result in results:
             items.extend(messages.try_list(result.get(MEMBERS[kind])) or [])
         if len(items) > bounds.MAX_LIST_ITEMS:
-            problems.append(f"{server}: {METHODS[kind]} has {len(items)} items; the first {bounds.MAX_LIST_ITEMS} are used")
+            problems.append(
+                f"{server}: {METHODS[kind]} has {len(items)} items; the first {bounds.MAX_LIST_ITEMS} are used"
+            )
             del items[bounds.MAX_LIST_ITEMS :]
         if kind == "tools":
             entries = _tools(server, items, "http" if over_http and era is Era.MODERN else "stdio", problems)

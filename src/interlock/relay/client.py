@@ -140,10 +140,9 @@ class Client:
         self._next_question = max(self._next_question, last)
 
     def answered(self, id: Id | None, body: Raw, is_error: bool) -> None:
-        """A response from the client. One to nothing that is open is ignored. Some clients give every id back as text."""
-        if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 12:
-            id = int(id)
-        future = self.questions.pop(id, None) if isinstance(id, int) else None
+        """A response from the client. One to nothing that is open is ignored."""
+        own = messages.own_id(id)
+        future = self.questions.pop(own, None) if own is not None else None
         if future is not None and not future.done():
             future.set_result(Reply(bytes(body), is_error, Era.LEGACY))
 

@@ -20,6 +20,7 @@ from interlock.relay.client import Registry
 from interlock.relay.hub import Hub
 from interlock.serve.descriptors import make_room
 from interlock.serve.front import Front
+from interlock.serve.memory import give_back
 from interlock.serve.seal_key import seal_key
 from interlock.store.last_known import LastKnown
 from interlock.store.sqlite import SqliteStore
@@ -105,6 +106,7 @@ class Runtime:
         loop = asyncio.get_running_loop()
         for server in self.servers.values():
             server.close_idle(loop.time())
+        give_back()
         self._idle = loop.call_later(IDLE_CHECK_SECONDS, self._check_idle)
 
     async def close(self, grace: float = 5.0) -> None:

@@ -202,6 +202,16 @@ def _refusal(text: str, id: Id | msgspec.UnsetType | None, is_request: bool) -> 
 _TOO_DEEP: Final = "the message is nested too deeply"
 
 
+def own_id(id: Id | None) -> int | None:
+    """The number that we gave a request, as it comes back in a response: some peers give every id back as text.
+
+    None where it is none of ours.
+    """
+    if isinstance(id, str):
+        return int(id) if id.isascii() and id.isdigit() and len(id) < 16 else None
+    return id
+
+
 def is_batch(data: bytes) -> bool:
     """True where the message is a JSON array (batches exist in revision 2025-03-26 only)."""
     return data.lstrip()[:1] == b"["
