@@ -73,7 +73,10 @@ async def test_a_server_with_a_way_of_its_own(
         await client.request("logging/setLevel", {"level": "info"})
     mark = client.mark()
     assert await call("log", {f"{PREFIX}logLevel": "info"} if era == "modern" else None, data=key) == "logged"
-    await client.until("notifications/message", lambda params: params["data"] == key, since=mark)
+    if era == "legacy" or key != "jsononly":
+        # With JSON answers a log message comes on another stream, perhaps after the answer: then the modern era has no
+        # request left that it could belong to (docs/eras.md).
+        await client.until("notifications/message", lambda params: params["data"] == key, since=mark)
     text = f"{key}+lab://text"
     async with client.watch(["tools"], [text]):
         mark = client.mark()
