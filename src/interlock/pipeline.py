@@ -665,4 +665,4 @@ def _may_belong(exposed: str, key: str) -> bool:
     start = plain(key)
     # What is too short to be cut is followed by the separator: `git` is not asked for what is of `github`.
     start = start + "_" if len(start) <= 12 else start[:12].rstrip("_")
-    return start == "_" or plain(exposed).startswith((start, f"s{start}"))
+    return start == "_" or f"{plain(exposed)}_".startswith((start, f"s{start}"))

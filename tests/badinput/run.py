@@ -25,7 +25,7 @@ from pathlib import Path
 from .canary import Canary
 from .cases import SIDES, Case, Side, case, sides
 from .clients import Http, Stdio, Wrong, attack_http, call_bad
-from .servers import Bad, echo, serve_http, serve_pump
+from .servers import Bad, serve_http, serve_pump
 
 ROOT = Path(__file__).resolve().parents[2]
 PUMP = ROOT / "tests" / "fidelity" / "pump.py"
@@ -66,8 +66,8 @@ class Report:
 
     @property
     def growth(self) -> float:
-        """From the second quarter, when what is needed is there, to the last."""
-        return self.memory(0.75, 1.0) - self.memory(0.25, 0.5)
+        """From the second quarter, when what is needed is there, to the second half."""
+        return self.memory(0.5, 1.0) - self.memory(0.25, 0.5)
 
     @property
     def peak(self) -> float:
@@ -162,6 +162,7 @@ class Stage:
     home: Path
     options: list[str]
     bad: dict[str, Bad]
+    canary: Canary
 
 
 @asynccontextmanager
@@ -172,13 +173,14 @@ async def stage(folder: Path, seed: int) -> AsyncIterator[Stage]:
         for modern in (True, False)
     }
     bad["bad_stdio_huge"] = Bad(seed, "server-stdio", True)
-    servers = [await serve_http("good", True, True, echo)]
-    entries = [entry("good", http(servers[0]))]
+    canary = await Canary.start(environment(folder))
+    servers: list[asyncio.Server] = []
+    entries = [entry("good", http(canary.good))]
     for key, reply in bad.items():
         modern = not key.endswith("legacy")
         if "_http_" in key:
             server = await serve_http(key, modern, False, reply)
-            entries.append(entry(key, http(server)))
+            entries.append(entry(key, http(port_of(server))))
         else:
             server = await serve_pump(key, modern, reply)
             entries.append(entry(key, {"stdio": {"command": [sys.executable, "-S", str(PUMP), str(port_of(server))]}}))
@@ -195,9 +197,10 @@ async def stage(folder: Path, seed: int) -> AsyncIterator[Stage]:
     gateway = await Gateway.start(manifest, home, trust)
     options = ["--manifest", str(manifest), "--trusted-hash", trust, "--home", str(home)]
     try:
-        yield Stage(gateway, home, options, bad)
+        yield Stage(gateway, home, options, bad, canary)
     finally:
         await gateway.stop()
+        await canary.kill()
         for server in servers:
             server.close()
 
@@ -206,8 +209,8 @@ def port_of(server: asyncio.Server) -> int:
     return int(server.sockets[0].getsockname()[1])
 
 
-def http(server: asyncio.Server) -> dict[str, object]:
-    return {"http": {"endpoint": f"http://127.0.0.1:{port_of(server)}/mcp"}}
+def http(port: int) -> dict[str, object]:
+    return {"http": {"endpoint": f"http://127.0.0.1:{port}/mcp"}}
 
 
 async def settle(port: int) -> None:
@@ -314,7 +317,7 @@ async def run(folder: Path, *, count: int, seed: int, only: int | None = None) -
     async with stage(folder, seed) as where:
         gateway = where.gateway
         await settle(gateway.port)
-        canary = await Canary.start(gateway.port, environment(where.home))
+        where.canary.sing(gateway.port)
         watching = asyncio.ensure_future(gateway.watch(report))
         if only is None:
             # The first of each side is huge. They go first, so that what the allocator keeps of them is there early.
@@ -323,7 +326,7 @@ async def run(folder: Path, *, count: int, seed: int, only: int | None = None) -
         descriptors = gateway.descriptors()
         await attack(where, seed, numbers, report)
         try:
-            report.canary_calls, report.canary_longest = await canary.stop()
+            report.canary_calls, report.canary_longest = await where.canary.stop()
         except (Wrong, TimeoutError) as error:
             report.failures.append(f"canary: {error or type(error).__name__}")
         watching.cancel()

@@ -12,9 +12,6 @@ import pytest_asyncio
 from .cells import CELLS, UPSTREAMS, Cell
 from .world import Pair, World
 
-SIZE = ("--tools", "125", "--prompts", "60", "--resources", "60", "--page-size", "50")
-DECLARED_READS = {"tool_002": {"read": True}}
-
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "row(text): the row of the behaviour matrix that a test fills")
@@ -22,10 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 async def five_servers(world: World) -> list[dict[str, Any]]:
     """One server of each kind."""
-    return [
-        await world.entry(each.key, each.era, each.transport, *SIZE, tools=DECLARED_READS)
-        for each in UPSTREAMS.values()
-    ]
+    return [await world.entry(each.key, each.era, each.transport, "--tools", "5") for each in UPSTREAMS.values()]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

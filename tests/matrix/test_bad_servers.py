@@ -145,19 +145,28 @@ SLUGS = {
 }
 
 
-@pytest.mark.parametrize(("era", "down"), DOWNSTREAMS, ids=[f"{era}-{down}" for era, down in DOWNSTREAMS])
-@pytest.mark.row("bad neighbours: a call of a bad server gets an error that says it was never reached")
-async def test_calls_of_bad_servers(
-    crowd: World, firsts: dict[tuple[Era, Down], FirstList], era: Era, down: Down
-) -> None:
-    client = firsts[era, down].client
+async def bad_calls(client: Client) -> dict[str, Message]:
+    """The errors of calls of all bad servers, made at once; calls of good ones meanwhile do not wait for them."""
     calls = {key: client.start("tools/call", {"name": f"{key}__echo", "arguments": {}}) for key in SLUGS}
     async with asyncio.timeout(COLD_WAIT - 1):
         for key in GOOD:
             good = await client.request("tools/call", {"name": f"{key}__echo", "arguments": {"value": key}})
             assert good.text == key
+    return {key: (await call.answer()).error for key, call in calls.items()}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def errors(firsts: dict[tuple[Era, Down], FirstList]) -> dict[tuple[Era, Down], dict[str, Message]]:
+    """All four clients again at once."""
+    found = await asyncio.gather(*(bad_calls(first.client) for first in firsts.values()))
+    return dict(zip(firsts, found, strict=True))
+
+
+@pytest.mark.parametrize(("era", "down"), DOWNSTREAMS, ids=[f"{era}-{down}" for era, down in DOWNSTREAMS])
+@pytest.mark.row("bad neighbours: a call of a bad server gets an error that says it was never reached")
+async def test_calls_of_bad_servers(errors: dict[tuple[Era, Down], dict[str, Message]], era: Era, down: Down) -> None:
     for key, slugs in SLUGS.items():
-        error = (await calls[key].answer()).error
+        error = errors[era, down][key]
         assert error["data"]["error"] in slugs, error
         assert error["data"]["verdict"] in ("never_reached", "wait")
         assert error["data"]["server"] == key

@@ -54,6 +54,16 @@ async def credited(world: World, era: Era, host: str) -> Client:
 
 
 MAKERS = {"http": credited, "stdio": joined}
+
+
+async def two(world: World, row: str, era: Era, down: Down) -> list[Client]:
+    """The two clients of a row, whatever servers it goes through."""
+    for host in ("one", "two"):
+        if (row, f"{era} {down} {host}") not in world.clients:
+            world.clients[row, f"{era} {down} {host}"] = await MAKERS[down](world, era, host)
+    return [world.clients[row, f"{era} {down} {host}"] for host in ("one", "two")]
+
+
 KINDS: list[tuple[Era, Down]] = [("legacy", "http"), ("legacy", "stdio"), ("modern", "http"), ("modern", "stdio")]
 KIND_IDS = [f"{era}-{down}" for era, down in KINDS]
 
@@ -92,7 +102,7 @@ async def end(world: World, client: Client) -> None:
     "two clients of a legacy server: no list change, update, log message or question of one reaches the other"
 )
 async def test_nothing_of_one_client_reaches_another(apart: World, era: Era, down: Down, key: str) -> None:
-    first, second = [await MAKERS[down](apart, era, host) for host in ("one", "two")]
+    first, second = await two(apart, "nothing", era, down)
     meta = {f"{PREFIX}logLevel": "debug"} if era == "modern" else {}
     for client in (first, second):
         await client.list_all("tools/list")
@@ -130,7 +140,7 @@ async def call(client: Client, key: str, tool: str, arguments: Any, meta: Any) -
 @pytest.mark.parametrize(("era", "down"), KINDS, ids=KIND_IDS)
 @pytest.mark.row("a log level holds for sessions that are younger than it, and for each client alone")
 async def test_a_log_level_reaches_sessions_that_start_later(apart: World, era: Era, down: Down, key: str) -> None:
-    talkative, quiet = [await MAKERS[down](apart, era, host) for host in ("one", "two")]
+    talkative, quiet = await two(apart, "level", era, down)
     levels = {id(talkative): "debug", id(quiet): "error"}
     if era == "legacy":
         # Before anything has started the servers for these clients; the servers themselves log from `warning`.

@@ -3,15 +3,46 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from interlock.lab.matrix import MatrixOptions, matrix_content
 
+from .cells import CELLS, UPSTREAMS, Cell
 from .client import Message
-from .world import Pair
+from .world import Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SIZE = ("--tools", "125", "--prompts", "60", "--resources", "60", "--page-size", "50")
+DECLARED_READS = {"tool_002": {"read": True}}
+
+
+async def five_large_servers(world: World) -> list[dict[str, Any]]:
+    return [
+        await world.entry(each.key, each.era, each.transport, *SIZE, tools=DECLARED_READS)
+        for each in UPSTREAMS.values()
+    ]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def library(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    found = World(tmp_path_factory.mktemp("lists"), five_large_servers)
+    yield found
+    await found.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session", params=CELLS, ids=str)
+async def pair(request: pytest.FixtureRequest, library: World) -> Pair:
+    """Each of the twenty cells, with servers that have much to list."""
+    cell: Cell = request.param
+    client = await library.client(cell.client, cell.down)
+    if not client.inbox[2:]:
+        await client.list_all("tools/list")  # the first list starts the servers, and may come before the last of them
+    return Pair(cell, client, library, cell.server.key)
 
 
 def offered(key: str) -> dict[str, list[Message]]:

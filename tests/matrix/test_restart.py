@@ -18,7 +18,7 @@ from .world import Pair, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-ROWS = "rkct"
+ROWS = "rkctp"
 """The first letter of a server's key: each row kills servers of its own, so that none counts as crashing all the time."""
 
 
@@ -33,7 +33,7 @@ async def servers(world: World) -> list[dict[str, Any]]:
         (f"{row}{letter}{each.key}", each) for row in ROWS for letter in "ab" for each in UPSTREAMS.values()
     ):
         journal = ("--journal", str(world.journal(key)))
-        more = {"tools": {"sleep": {"timeoutSeconds": 1}}} if key.startswith("t") else {}
+        more = {"tools": {"sleep": {"timeoutSeconds": 0.4}}} if key.startswith("t") else {}
         port = 0 if each.transport == "stdio" else world.port(key)
         entries.append(await world.entry(key, each.era, each.transport, *journal, port=port, **more))
     return entries
@@ -73,7 +73,7 @@ async def again(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-@pytest.mark.row("upstream restart between two calls: the next one works, subscriptions and lists too")
+@pytest.mark.row("upstream restart between two calls: the next one works, subscriptions too")
 async def test_a_restart_between_two_calls(cell: Cell, frail: World) -> None:
     pair = await pair_for("r", cell, frail)
     client, text = pair.client, pair.uri("lab://text")
@@ -135,6 +135,20 @@ def unknown(pair: Pair, result: Message) -> None:
     assert (result["_meta"]["verdict"], result["_meta"]["retry"]) == ("outcome_unknown", "check-first")
     assert result["_meta"]["server"] == pair.key
     assert "outcome_unknown" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("cell", [each for each in CELLS if each.pairing == ("modern", "legacy")], ids=str)
+@pytest.mark.row("a parked call whose server ends: outcome_unknown, whenever its client comes back")
+async def test_a_server_that_ends_while_its_call_is_parked(cell: Cell, frail: World) -> None:
+    pair = await pair_for("p", cell, frail)
+    pid = int((await pair.call("whoami")).structured["pid"])
+    params = pair.params("ask_elicit", {"message": "m"})
+    required = (await pair.client.request("tools/call", params)).result
+    assert required["resultType"] == "input_required"
+    await killed(pair, pid)
+    await again(pair)
+    unknown(pair, (await pair.client.request("tools/call", pair.client.answered(params, required))).result)
+    assert (await pair.call("ask_elicit", {"message": "n"})).structured["answer"]["action"] == "accept"
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

@@ -80,8 +80,8 @@ async def test_the_sdk_client(cell: Cell, world: World) -> None:
     async with sdk_client(cell, world, logs) as client:
         assert client.protocol_version == ("2025-11-25" if cell.client == "legacy" else "2026-07-28")
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert f"{key}__tool_124" in tools
-        assert tools[f"{key}__tool_124"].output_schema is not None
+        assert f"{key}__tool_004" in tools
+        assert tools[f"{key}__tool_004"].output_schema is not None
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             steps.append((progress, total, message))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from interlock.model.fault import Fault
 from interlock.model.verdict import Verdict
 from interlock.upstream import stdio
 from interlock.upstream.contract import Outgoing
+from interlock.upstream.session import SessionLost
 from interlock.upstream.stdio import StdioCarrier
 from interlock.wire import messages
 
@@ -56,3 +59,51 @@ async def test_a_server_that_asks_without_reading_does_not_fill_the_memory(monke
         for _ in range(20):
             await asyncio.sleep(0.01)
         assert carrier.child.unsent < 2 * limit
+
+
+# Modern or legacy does not matter: it answers everything with its pid.
+PID = """
+import json, os, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "p", "version": "1"}}
+    elif message.get("method") == "tools/call":
+        result = {"pid": os.getpid()}
+    elif "id" in message:
+        error = {"code": -32601, "message": "no"}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": error}), flush=True)
+        continue
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
+
+
+async def test_a_call_that_meets_a_process_which_has_just_ended_goes_to_the_next_one() -> None:
+    """It was never written, so it may be sent, also where the end is told between the call and its write."""
+    transport = StdioTransport((sys.executable, "-c", PID), Path("/"))
+    async with reaching(transport) as reached:
+        out = Outgoing("tools/call", {"name": messages.raw("tool")}, LEGACY_ANN, 10.0)
+        first = messages.try_json((await reached.server.request(out)).body)
+        session = await reached.server.session(LEGACY_ANN)
+        carrier = session.carrier
+        assert isinstance(carrier, StdioCarrier)
+        child = carrier.child
+        assert child is not None
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        on_exit, carrier.on_exit = carrier.on_exit, lambda exit: ended.set_result(None)  # type: ignore[method-assign]
+        os.kill(child.pid, signal.SIGKILL)
+        async with asyncio.timeout(10):
+            await ended  # the process is gone, and the session does not know it yet
+        assert not session.closed
+        outcomes: list[object] = []
+        session.start(Outgoing("tools/call", {"name": messages.raw("tool")}, LEGACY_ANN, 10.0), outcomes.append)
+        assert child.exit is not None
+        on_exit(child.exit)
+        assert [type(outcome) for outcome in outcomes] == [SessionLost]
+        out = Outgoing("tools/call", {"name": messages.raw("tool")}, LEGACY_ANN, 10.0)
+        second = messages.try_json((await reached.server.request(out)).body)
+        assert isinstance(first, dict)
+        assert isinstance(second, dict)
+        assert first["pid"] != second["pid"]

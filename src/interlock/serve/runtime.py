@@ -93,7 +93,7 @@ class Runtime:
         of short-lived objects, and reference counts free nearly all of them."""
         gc.collect()
         gc.freeze()
-        gc.set_threshold(20_000, 20, 100)
+        gc.set_threshold(5_000, 10, 10)
 
     def start_eager(self) -> None:
         """Start the servers that the manifest wants at once."""

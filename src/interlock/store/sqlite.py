@@ -90,9 +90,10 @@ class SqliteStore:
         def work(connection: sqlite3.Connection) -> None:
             most = _rows_a_statement(connection)
             if len(rows) <= most:
-                # One statement is its own transaction, and Python's lock is let go once for all of its rows: the
-                # event loop's thread is not made to hand it over row by row, as executemany would.
-                _insert(connection, rows)
+                # Python's lock is let go once for many rows: the event loop's thread is not made to hand it over row
+                # by row, as executemany would.
+                with _transaction(connection):
+                    _insert(connection, rows)
                 return
             with _transaction(connection):
                 for start in range(0, len(rows), most):
@@ -301,7 +302,12 @@ def _insertion(rows: int) -> str:
 
 
 def _insert(connection: sqlite3.Connection, rows: Sequence[CallRow]) -> None:
-    connection.execute(_insertion(len(rows)), [value for row in rows for value in row])
+    """In pieces of a power of two: a connection keeps every statement that it has prepared, and large ones are large."""
+    start = 0
+    while start < len(rows):
+        size = 1 << ((len(rows) - start).bit_length() - 1)
+        connection.execute(_insertion(size), [value for row in rows[start : start + size] for value in row])
+        start += size
 
 
 @contextlib.contextmanager

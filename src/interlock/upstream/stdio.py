@@ -52,6 +52,8 @@ class StdioCarrier:
 
     def on_exit(self, exit: Exit) -> None:
         self.exit = exit
+        if self._out:
+            self._flush()  # what still waited for its turn never left: that is known, unlike the fate of the rest
         self.session.lost(f"the server's process ended ({explain_exit(exit)})")
 
     # -- Carrier

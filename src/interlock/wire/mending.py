@@ -18,7 +18,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 _SPACES: Final = bytes.maketrans(b"\r\n", b"  ")
 _HIGH: Final = rb"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW: Final = rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_UNPAIRED: Final = re.compile(_HIGH + b"(?!" + _LOW + b")|(?<!" + _HIGH + b")" + _LOW)
+# It begins with plain characters, which are found much faster than a choice.
+_UNPAIRED: Final = re.compile(
+    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!" + _LOW + rb")|(?<!" + _HIGH + rb"\\u[dD])[c-fC-F][0-9a-fA-F]{2})"
+)
 
 _ID: Final = rb'"id"\s*:\s*(-?\d{1,18}|"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){0,256}")'
 _VERSION: Final = rb'"jsonrpc"\s*:\s*"2\.0"'
@@ -51,7 +54,7 @@ def mend(data: bytes, *, utf8: bool) -> bytes:
     if utf8 and not data.isascii():
         data = data.decode("utf-8", "replace").encode()
     # An escaped backslash may stand before a `u`. NUL is in no valid message, so two of it can stand in for one.
-    if b"\\u" in data and b"\0" not in data:
+    if (b"\\ud" in data or b"\\uD" in data) and b"\0" not in data:
         plain = data.replace(b"\\\\", b"\0\0")
         data = _UNPAIRED.sub(rb"\\ufffd", plain).replace(b"\0\0", b"\\\\")
     return data

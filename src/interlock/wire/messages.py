@@ -160,6 +160,8 @@ def parse(data: bytes, *, strict: bool = False) -> Message:
 
 def _read_again(data: bytes, error: Exception, strict: bool) -> tuple[bytes, _Envelope]:
     """The second look at a message that the fast reader refused: mend what can be mended, else say what is wrong."""
+    if isinstance(error, RecursionError):
+        raise WireError(codes.INVALID_REQUEST, _TOO_DEEP, *mending.guess_ids(data)) from None
     mended = mending.mend(data, utf8=not strict)
     try:
         envelope = _any_number.decode(mended)
