@@ -5,6 +5,7 @@ pytest tests/matrix --junitxml matrix.xml && python -m tests.matrix.report matri
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -92,10 +93,9 @@ def lines_of(rows: dict[str, Row]) -> Iterator[str]:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    rows = rows_of(sys.argv[1])
+    parser = argparse.ArgumentParser(prog="python -m tests.matrix.report", description=__doc__)
+    parser.add_argument("report", metavar="REPORT.xml", help="what `pytest tests/matrix --junitxml REPORT.xml` wrote")
+    rows = rows_of(parser.parse_args().report)
     print(HEAD + "\n".join(lines_of(rows)))
     return 0
 
