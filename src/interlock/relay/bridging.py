@@ -72,7 +72,7 @@ class Bridge:
                 stage=Stage.EXECUTE, verdict=Verdict.OUTCOME_UNKNOWN, server=server, tool=tool,
             )  # fmt: skip
         requests = {key: request_of(method, params) for key, method, params in open_call.asks()}
-        handle = self._lot.park(open_call, lambda call: None)
+        handle = self._lot.park(open_call)
         state = self._rounds.seal(exchange, tool, self._rounds.new("park", server, handle))
         raise Answered(self._rounds.required(requests, state))
 

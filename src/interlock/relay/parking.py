@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from interlock.relay.exchange import Exchange
@@ -133,19 +132,18 @@ class Lot:
     def count(self, principal: str) -> int:
         return sum(1 for call in self.calls.values() if call.principal == principal)
 
-    def park(self, call: OpenCall, on_expiry: Callable[[OpenCall], None]) -> str:
+    def park(self, call: OpenCall) -> str:
         """Put a call aside under a new handle. The caller has checked `count`."""
         handle = secrets.token_urlsafe(18)
         call.exchange = None
         self.calls[handle] = call
-        call.timer = asyncio.get_running_loop().call_later(PARK_SECONDS, self._expire, handle, on_expiry)
+        call.timer = asyncio.get_running_loop().call_later(PARK_SECONDS, self._expire, handle)
         return handle
 
-    def _expire(self, handle: str, on_expiry: Callable[[OpenCall], None]) -> None:
+    def _expire(self, handle: str) -> None:
         call = self.calls.pop(handle, None)
         if call is not None:
             call.abandon()
-            on_expiry(call)
 
     def take(self, handle: str, principal: str) -> OpenCall | None:
         """The parked call, once, and only for the principal that it was parked for."""
