@@ -67,6 +67,42 @@ class StdioTransport:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuth:
+    """How to get a grant from the server's authorization server. Everything unset is discovered."""
+
+    flow: Literal["browser", "device", "client-credentials"] = "browser"
+    scopes: tuple[str, ...] = ()
+    """Asked for in place of what the server names; empty: what the server names."""
+    resource: str | None = None
+    """Overrides the `resource` parameter (RFC 8707)."""
+    client_id: str | None = None
+    client_id_env: str | None = None
+    client_secret_env: str | None = None
+    client_metadata_url: str | None = None
+    """A Client ID Metadata Document that somebody hosts for this client."""
+    callback_port: int | None = None
+    """The loopback port of the redirect URI; unset: a stable one of our own."""
+    allow_missing_pkce: bool = False
+    """Go on where the authorization server does not say that it checks PKCE. Not conforming."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSource:
+    """Where a personal access token is read, at each start of a session: `env` is tried first, then `file`."""
+
+    env: str | None = None
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A tool whose last successful call is repeated when a session is rebuilt, with the named arguments (empty: all)."""
+
+    tool: str
+    remember: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class HttpTransport:
     """Streamable HTTP (`kind="http"`) or the 2024-11-05 HTTP+SSE transport (`kind="sse"`).
 
@@ -77,8 +113,13 @@ class HttpTransport:
     endpoint: str | None = None
     endpoint_env: str | None = None
     headers: tuple[HeaderValue, ...] = ()
-    auth: str | None = None
-    scopes: tuple[str, ...] = ()
+    oauth: OAuth | None = None
+    token: TokenSource | None = None
+    """A personal access token. Never together with `oauth`."""
+    session_headers: tuple[HeaderValue, ...] = ()
+    """Sent with the request that opens a session; with every request where the protocol has no sessions."""
+    replay: tuple[Replay, ...] = ()
+    """Calls that are made again after a session was rebuilt, so that the server knows its caller."""
 
 
 Transport = StdioTransport | HttpTransport

@@ -1,0 +1,36 @@
+"""What a carrier needs of whoever authorizes its requests: a header now, a better one after a refusal. Nothing more.
+
+`None` in place of one means that the server takes requests as they are (or with headers of the manifest alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+
+class Authorization(Protocol):
+    """One for each server. All times are seconds; nothing here waits for a person."""
+
+    def current(self) -> str | None:
+        """The value of `Authorization` that may be sent now, without waiting; None where `ready` has to be awaited."""
+        ...
+
+    async def ready(self, seconds: float) -> str:
+        """A value to send, refreshed where that is needed, within `seconds`. Raises Fault (verdict `wait` or `never_reached`)."""
+        ...
+
+    async def refused(self, used: str, status: int, headers: Mapping[bytes, bytes], seconds: float) -> str:
+        """The server answered 401 or 403 to a request sent with `used`: a value for one more try. Raises Fault.
+
+        Header names are lower-case; several `WWW-Authenticate` are joined with `, `.
+        """
+        ...
+
+    def heard(self, headers: Mapping[bytes, bytes]) -> None:
+        """Headers of any answer of the server: its `Date` shows how far the clocks are apart. Cheap; never raises."""
+        ...
+
+    def mask(self, text: str) -> str:
+        """The text without the secrets that this object sends."""
+        ...
