@@ -209,7 +209,8 @@ class Pipeline:
         route = self.view(exchange).routes["tools"].get(messages.try_str(exposed) or "")
         if route is None or route.decision.answer is not Answer.ALLOW or route.entry.headers:
             return False
-        session = self.servers[route.server].open_session(exchange.caller)
+        server = self.servers[route.server]
+        session = server.open_session(exchange.caller) if server.bindings is None else None
         if session is None or session.era is not exchange.era:
             return False
         attempt = Attempt(exchange, self._trace(exchange))

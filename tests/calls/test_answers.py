@@ -40,17 +40,19 @@ def test_facts(more: dict[str, object], facts: dict[str, object]) -> None:
     }
     assert answers.facts(fault(**more), "v1+abc") == expected
     error = json.loads(answers.error_body(fault(**more), "v1+abc"))
-    assert error == {"code": CATALOG["rate-limited"][0], "message": "srv: wait a little.", "data": expected}
+    text = "interlock v1+abc: wait: srv: wait a little."
+    assert error == {"code": CATALOG["rate-limited"][0], "message": text, "data": expected}
     for era in Era:
         result = json.loads(answers.tool_result(fault(**more), "v1+abc", era))
         assert result["isError"] is True
-        assert result["content"] == [{"type": "text", "text": "Interlock: wait: srv: wait a little."}]
+        assert result["content"] == [{"type": "text", "text": text}]
         assert {name: result["_meta"][name] for name in expected} == expected
         assert result.get("resultType") == ("complete" if era is Era.MODERN else None)
 
 
 def test_a_code_may_be_the_protocols() -> None:
-    assert json.loads(answers.error_body(fault(), "v1", -32002))["code"] == -32002
+    error = json.loads(answers.error_body(fault(), "v1", -32002))
+    assert (error["code"], error["message"]) == (-32002, "srv: wait a little.")
 
 
 @pytest.mark.parametrize(

@@ -308,4 +308,4 @@ def test_auth_none_waits_for_nothing(desk: Desk) -> None:
     loaded = desk.load_text(BASE + "    auth: none\npolicy: {requireOutputSchema: false}\n")
     assert loaded.gateway.servers["search"].unenforced == ()
     loaded = desk.load_text(BASE + "    auth: oauth\npolicy: {requireOutputSchema: true}\n")
-    assert loaded.gateway.servers["search"].unenforced == ("transports.http.auth", "policy.requireOutputSchema")
+    assert loaded.gateway.servers["search"].unenforced == ("policy.requireOutputSchema",)

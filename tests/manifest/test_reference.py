@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from interlock.manifest.config import OAuth
 from interlock.manifest.json_schema import schema
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def test_it_loads(desk: Desk, example: str) -> None:
     config = loaded.gateway.servers["issue-search"]
     assert config.integration_id == "acme.issue-search"
     assert (config.transport.kind, config.transport.endpoint_env) == ("http", "ACME_MCP_URL")
+    assert config.transport.oauth == OAuth(scopes=("issues.read",))
     assert [rule.glob for rule in config.allow] == ["issues.search", "issues.get"]
     assert [(rule.glob, rule.origin.line) for rule in config.deny] == [("issues.delete", 15), ("admin.*", 15)]
     assert (config.policy.default_approval, config.policy.writes_approval) == ("prompt", "always")
@@ -90,8 +92,6 @@ def test_what_is_accepted_and_not_enforced_is_named(desk: Desk, example: str) ->
     assert desk.load_text(example).gateway.servers["issue-search"].unenforced == (
         "source.digest",
         "capability.dataClass",
-        "transports.http.auth",
-        "transports.http.scopes",
         "policy.maxResultBytes",
         "policy.requireOutputSchema",
         "isolation.cachePartition",

@@ -48,6 +48,8 @@ def fields(shape: Field, path: str) -> Iterator[tuple[str, Field]]:
         yield from fields(shape.value, f"{path}.*")
     elif isinstance(shape, EitherField):
         yield from fields(shape.table, path)
+    elif isinstance(shape, ListField):
+        yield from fields(shape.item, f"{path}[]")
 
 
 def holds(field: Field) -> str:
@@ -64,8 +66,10 @@ def holds(field: Field) -> str:
             return "`true` or `false`"
         case LiteralField():
             return "text, number or boolean"
-        case ListField():
+        case ListField(item=TextField()):
             return "list of texts"
+        case ListField():
+            return "list of tables"
         case MapField():
             return "table by name"
         case _:

@@ -27,16 +27,22 @@ def facts(fault: Fault, build: str) -> dict[str, object]:
     return data
 
 
+def told(fault: Fault, build: str) -> str:
+    """The text: who speaks, then what may have become of the call and so what to do, then why."""
+    return f"interlock {build}: {fault.verdict.value}: {fault.message}"
+
+
 def error_body(fault: Fault, build: str, code: int | None = None) -> bytes:
-    """A JSON-RPC error object."""
-    return messages.error_body(code_of(fault.slug) if code is None else code, fault.message, facts(fault, build))
+    """A JSON-RPC error object. One with a code of the protocol's own reads as any server's would: `data` has the rest."""
+    number = code_of(fault.slug) if code is None else code
+    text = fault.message if number < 0 else told(fault, build)
+    return messages.error_body(number, text, facts(fault, build))
 
 
 def tool_result(fault: Fault, build: str, era: Era) -> bytes:
     """A `tools/call` result: the text is for the model, `_meta` for programs."""
-    text = f"Interlock: {fault.verdict.value}: {fault.message}"
     result: dict[str, object] = {
-        "content": [{"type": "text", "text": text}],
+        "content": [{"type": "text", "text": told(fault, build)}],
         "isError": True,
         "_meta": facts(fault, build),
     }

@@ -50,7 +50,7 @@ class Catalogue:
         self._stale: set[tuple[str, str]] = set()
         self._tasks: dict[tuple[str, str], tuple[asyncio.Task[None], float]] = {}
         self._failures: dict[tuple[str, str], int] = {}
-        self._retries: dict[tuple[str, str], asyncio.TimerHandle] = {}
+        self._retries: dict[tuple[str, str], tuple[asyncio.TimerHandle, Caller]] = {}
         self._pending: dict[tuple[str, str], set[Kind]] = {}
         self._callers: dict[tuple[str, str], Caller] = {}
         self._paces: dict[tuple[str, str], tuple[float, float]] = {}
@@ -154,7 +154,7 @@ class Catalogue:
         key = (server.key, server.binding_for(caller))
         retry = self._retries.pop(key, None)
         if retry is not None:
-            retry.cancel()
+            retry[0].cancel()
         task = asyncio.get_running_loop().create_task(self._list(server, caller, key))
         started = self._tasks[key] = (task, time.monotonic())
         self._silent.setdefault(server.key, started[1])
@@ -206,7 +206,8 @@ class Catalogue:
         if self._closed or key in self._retries:
             return
         delay = min(2.0 ** min(count, 6), MAX_RETRY)
-        self._retries[key] = asyncio.get_running_loop().call_later(delay, self._retry, server, caller, key)
+        timer = asyncio.get_running_loop().call_later(delay, self._retry, server, caller, key)
+        self._retries[key] = (timer, caller)
 
     def _retry(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
         self._retries.pop(key, None)
@@ -254,6 +255,13 @@ class Catalogue:
             self._stale.add(place)
             self._start(self.servers[server], caller)
 
+    def available(self, server: str) -> None:
+        """What kept a server from being listed is over (a sign-in): whoever waited for it need not wait for the retry."""
+        for key, (timer, caller) in list(self._retries.items()):
+            if key[0] == server:
+                timer.cancel()
+                self._retry(self.servers[server], caller, key)
+
     def forget(self, client: str) -> None:
         """The client is gone: so are the snapshots of its own sessions."""
         for place in [each for each, caller in self._callers.items() if caller.client == client and each[1] != SHARED]:
@@ -264,11 +272,11 @@ class Catalogue:
             self._paces.pop(place, None)
             self._failures.pop(place, None)
         for key in [each for each in self._retries if each[1].startswith(f"{client}#")]:
-            self._retries.pop(key).cancel()
+            self._retries.pop(key)[0].cancel()
 
     def close(self) -> None:
         self._closed = True
-        for timer in self._retries.values():
+        for timer, _ in self._retries.values():
             timer.cancel()
         for task, _ in list(self._tasks.values()):
             task.cancel()

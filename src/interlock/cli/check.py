@@ -54,12 +54,20 @@ def missing_variables(loaded: Loaded, environ: Mapping[str, str] | None = None) 
     for key, config in loaded.gateway.servers.items():
         transport = config.transport
         if isinstance(transport, HttpTransport):
-            names = [transport.endpoint_env, *(header.source for header in transport.headers)]
+            headers = (*transport.headers, *transport.session_headers)
+            names = [transport.endpoint_env, *(header.source for header in headers), *_login_variables(transport)]
         else:
             names = [value.source for value in transport.env]
         absent = sorted({name for name in names if name is not None and name not in environ})
         if absent:
             yield key, absent
+
+
+def _login_variables(transport: HttpTransport) -> Iterator[str | None]:
+    if transport.token is not None and not (transport.token.file is not None and transport.token.file.is_file()):
+        yield transport.token.env
+    if transport.oauth is not None:
+        yield from (transport.oauth.client_id_env, transport.oauth.client_secret_env)
 
 
 def approval_hints(loaded: Loaded) -> Iterator[str]:

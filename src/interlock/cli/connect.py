@@ -11,20 +11,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from interlock.cli.common import home_from
-from interlock.cli.early import Greeting, keep
+from interlock.cli.early import Greeting
 from interlock.cli.exit_codes import OK
 from interlock.cli.output import complain
 from interlock.cli.starting import announce, load, report_problems, run_loop
+from interlock.cli.stdio_serving import serve_alone, stop_signal, until_over
 
 if TYPE_CHECKING:
-    from asyncio import Event, Future, StreamReader, StreamWriter
+    from asyncio import Future, StreamReader, StreamWriter
 
     from interlock.manifest.loading import Loaded
-    from interlock.serve.lines import LineClient
-    from interlock.serve.runtime import Runtime
-    from interlock.serve.stdio import StdoutWriter
-
-KEEP_AFTER_SECONDS = 15.0
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,69 +51,7 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, greeting: Greeting) -
         joined = await local.join(home, local.generation(loaded.gateway), args.host, root, greeting.greeted)
         if joined is not None:
             return await _beside(args, loaded, greeting, *joined)
-    from interlock.serve.lines import LineClient
-    from interlock.serve.local import new_client
-    from interlock.serve.runtime import Runtime
-    from interlock.serve.stdio import StdoutWriter, read_stdin
-
-    runtime = Runtime(loaded.gateway, home)
-    writer = StdoutWriter()
-    await writer.open()
-    lines = LineClient(runtime.front, new_client(args.host, root), writer.write, greeting.greeted, writer.backlog)
-    if greeting.rest:
-        lines.feed(greeting.rest)
-    import asyncio
-
-    reading = asyncio.ensure_future(read_stdin(lines.feed))
-    return await _until_over(runtime, lines, reading, writer, _stop_signal())
-
-
-def _stop_signal() -> Event:
-    """Set when the process is told to end."""
-    import asyncio
-    import signal
-    import sys
-
-    stop = asyncio.Event()
-    if sys.platform != "win32":
-        for name in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    return stop
-
-
-async def _until_over(
-    runtime: Runtime, lines: LineClient, reading: Future[None], writer: StdoutWriter, stop: Event
-) -> int:
-    """Serve from this process until the host closes our input or output, or we are told to end."""
-    import asyncio
-    import sys
-
-    from interlock.wire import messages
-
-    runtime.start_eager()
-
-    def keep_known() -> None:
-        view = runtime.pipeline.last_view
-        if view is not None:
-            keep(sys.argv[1:], messages.write_map(view.capabilities), view.instructions)
-
-    # Not only at the end: many hosts kill what they started.
-    keeping = asyncio.get_running_loop().call_later(KEEP_AFTER_SECONDS, keep_known)
-    stopping: list[Future[Any]] = [asyncio.ensure_future(each.wait()) for each in (stop, writer.broken)]
-    await asyncio.wait([reading, *stopping], return_when=asyncio.FIRST_COMPLETED)
-    if reading.done():
-        # A host that closes our input may also tell us to end before the last answer is there.
-        ending = asyncio.ensure_future(lines.end())
-        await asyncio.wait([ending, *stopping], return_when=asyncio.FIRST_COMPLETED)
-        ending.cancel()
-    lines.leave()
-    for task in stopping:
-        task.cancel()
-    await writer.close()
-    keeping.cancel()
-    keep_known()
-    await runtime.close(0)
-    return OK
+    return await serve_alone(loaded.gateway, home, args.host, greeting)
 
 
 async def _beside(
@@ -143,7 +77,7 @@ async def _beside(
     joined.host_said(greeting.rest)
     reading = asyncio.ensure_future(read_stdin(joined.host_said))
     receiving = asyncio.ensure_future(receive())
-    stop = _stop_signal()
+    stop = stop_signal()
     stopping: list[Future[Any]] = [asyncio.ensure_future(each.wait()) for each in (stop, out.broken)]
     await asyncio.wait([reading, receiving, *stopping], return_when=asyncio.FIRST_COMPLETED)
     if reading.done() and not receiving.done():
@@ -161,7 +95,7 @@ async def _beside(
     from interlock.serve.runtime import Runtime
 
     complain("the running `interlock up` has ended; this process serves the host from here on")
-    runtime = Runtime(loaded.gateway, home_from(args))
+    runtime = Runtime(loaded.gateway, home_from(args), browser=True)
     lines = joined.lost(runtime.front, new_client(args.host, os.getcwd()), out.backlog)
     assert lines is not None
-    return await _until_over(runtime, lines, reading, out, stop)
+    return await until_over(runtime, lines, reading, out, stop)

@@ -95,7 +95,9 @@ def cache_file(arguments: Sequence[str]) -> str:
     import binascii
 
     home = _option(arguments, "--home") or os.environ.get("INTERLOCK_HOME") or os.path.join("~", ".interlock")
-    key = "\0".join((os.getcwd(), *arguments)).encode("utf-8", "surrogateescape")
+    # A bridge serves the same wherever it is started; manifests depend on the directory.
+    where = "" if arguments[:1] == ["bridge"] else os.getcwd()
+    key = "\0".join((where, *arguments)).encode("utf-8", "surrogateescape")
     return os.path.join(
         os.path.abspath(os.path.expanduser(home)), "hello", f"{binascii.crc32(key):08x}-{len(key)}.json"
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 COMMANDS: Final[dict[str, str]] = {
     "up": "serve all servers behind one HTTP endpoint",
     "connect": "serve all servers over stdio, for a host that starts a command",
+    "bridge": "serve one remote server over stdio, with one sign-in for the machine",
     "check": "say what the manifests declare, and what is wrong with them",
     "schema": "print the manifest's JSON Schema, for editors",
     "trust": "show what a manifest would run, and let it",
@@ -88,7 +89,7 @@ def _run(arguments: list[str]) -> int:
         print(build())
         return 0
     greeting: Greeting | None = None
-    if arguments[:1] == ["connect"]:
+    if arguments[:1] in (["connect"], ["bridge"]):
         from interlock.cli.early import greet
 
         greeting = greet(arguments)

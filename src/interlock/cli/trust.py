@@ -143,6 +143,10 @@ def _plan_lines(plan: LaunchPlan) -> Iterator[str]:
         yield f"    connects   {visible(plan.url)}{' (a variable of your environment)' if from_variable else ''}"
     for line in plan.headers:
         yield f"    sends      {visible(line)}"
+    for line in plan.login:
+        yield f"    logs in    {visible(line)}"
+    for line in plan.session:
+        yield f"    session    {visible(line)}"
     for line in plan.unasked:
         # The lists of tools matter here, because they say which tools the line before them lets run.
         label = _LISTS.get(line.partition(":")[0], "no asking")
@@ -177,6 +181,8 @@ def _as_dict(trust: Trust) -> Mapping[str, object]:
                 "env": plan.env,
                 "url": plan.url,
                 "headers": plan.headers,
+                "login": plan.login,
+                "session": plan.session,
                 "unasked": plan.unasked,
                 "uncovered": plan.uncovered,
             }

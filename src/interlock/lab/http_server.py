@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
+import struct
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -23,17 +26,22 @@ REASONS = {
     200: "OK",
     202: "Accepted",
     204: "No Content",
+    302: "Found",
+    303: "See Other",
     400: "Bad Request",
     401: "Unauthorized",
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     406: "Not Acceptable",
+    408: "Request Timeout",
     413: "Content Too Large",
     415: "Unsupported Media Type",
+    425: "Too Early",
     429: "Too Many Requests",
     431: "Request Header Fields Too Large",
     500: "Internal Server Error",
+    502: "Bad Gateway",
     503: "Service Unavailable",
 }
 
@@ -111,6 +119,15 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def reset(self) -> None:
+        """Drop the connection at once with a TCP reset, as a crashed peer's kernel does."""
+        if self._transport is None:
+            return
+        # Through a second descriptor, because not every event loop lets options of its own socket be set.
+        with socket.socket(fileno=os.dup(self._transport.get_extra_info("socket").fileno())) as twin:
+            twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._transport.abort()
+
     async def write(self, data: bytes) -> None:
         """Send, waiting while the client reads slowly; does nothing once the client is gone."""
         if self.closed.is_set() or self._transport is None:
@@ -163,8 +180,12 @@ class Reply:
     """The answer to one request: a whole body, or a stream of server-sent events."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self.started = False
+        self.status: int | None = None
+        """What was answered; None so far."""
+        self.fields: dict[str, str] = {}
+        """Headers that go on the answer whatever it is."""
         self._streaming = False
         self.closed = connection.closed
 
@@ -173,10 +194,11 @@ class Reply:
     ) -> None:
         """A whole response."""
         self.started = True
-        fields = {**(headers or {}), "content-length": str(len(body))}
+        self.status = status
+        fields = {**self.fields, **(headers or {}), "content-length": str(len(body))}
         if content_type is not None:
             fields["content-type"] = content_type
-        await self._connection.write(head(status, fields) + body)
+        await self.connection.write(head(status, fields) + body)
 
     async def send_json(self, status: int, message: object, headers: Mapping[str, str] | None = None) -> None:
         await self.send(status, encode(message), "application/json", headers)
@@ -184,29 +206,37 @@ class Reply:
     async def start_events(self, headers: Mapping[str, str] | None = None) -> None:
         """Begin a `text/event-stream` response."""
         self.started = self._streaming = True
+        self.status = 200
         fields = {
+            **self.fields,
             **(headers or {}),
             "content-type": "text/event-stream",
             "cache-control": "no-cache",
             "x-accel-buffering": "no",
             "transfer-encoding": "chunked",
         }
-        await self._connection.write(head(200, fields))
+        await self.connection.write(head(200, fields))
 
     async def write(self, data: bytes) -> None:
         """One chunk of the stream."""
         if data:
-            await self._connection.write(b"%x\r\n%s\r\n" % (len(data), data))
+            await self.connection.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     async def end(self) -> None:
         """End the stream in an orderly way; the connection stays usable."""
         if self._streaming:
             self._streaming = False
-            await self._connection.write(b"0\r\n\r\n")
+            await self.connection.write(b"0\r\n\r\n")
 
     def abort(self) -> None:
         """Drop the connection in the middle of the answer."""
-        self._connection.abort()
+        self.started = True
+        self.connection.abort()
+
+    def reset(self) -> None:
+        """Drop the connection with a TCP reset."""
+        self.started = True
+        self.connection.reset()
 
 
 HttpHandler = Callable[[Request, Reply], Awaitable[None]]

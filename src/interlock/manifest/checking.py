@@ -10,6 +10,7 @@ from functools import cache
 
 from interlock.manifest import secrets
 from interlock.manifest.fields import APPROVALS, DOCUMENT
+from interlock.manifest.login_fields import LOGIN
 from interlock.manifest.nodes import Items, Node, Scalar, Table
 from interlock.manifest.problems import Report
 from interlock.manifest.shapes import (
@@ -165,7 +166,7 @@ def _list(node: Node, shape: ListField, path: str, report: Report) -> None:
         report.add("wrong-count", what, write=shape.example, field=path, at=node.at)
         return
     for index, item in enumerate(node.items):
-        _text(item, shape.item, f"{path}[{index}]", report)
+        _check(item, shape.item, f"{path}[{index}]", report)
 
 
 def _map(node: Node, shape: MapField, path: str, report: Report) -> None:
@@ -179,6 +180,10 @@ def _map(node: Node, shape: MapField, path: str, report: Report) -> None:
 
 def _record(node: Node, shape: RecordField, path: str, report: Report) -> None:
     if not isinstance(node, Table):
+        if shape.secret and isinstance(node, Scalar) and node.value is not None:
+            what = "A secret must not stand in a manifest, only where it is read; replace it, it may have been seen."
+            report.add("literal-secret", what, write=shape.example, field=path, at=node.at)
+            return
         _wrong(node, "a table", shape, path, report)
         return
     for name, entry in node.entries.items():
@@ -211,19 +216,50 @@ def _record(node: Node, shape: RecordField, path: str, report: Report) -> None:
     if shape.some and not any(name in node.entries for name in shape.some):
         what = f"At least one of {', '.join(f'`{name}`' for name in shape.some)} is needed here."
         report.add("missing", what, write=shape.example, field=path, at=node.at)
+    _relations(node, shape, path, report)
+
+
+def _relations(node: Table, shape: RecordField, path: str, report: Report) -> None:
+    """What the presence of one field asks of the others."""
+    together = [name for name in shape.at_most_one if name in node.entries]
+    if len(together) > 1:
+        names = " and ".join(f"`{name}`" for name in together)
+        report.add("contradiction", f"Only one of {names} is possible.", field=path, at=node.entries[together[1]].at)
     for rule in shape.implies:
-        entry_found = node.entries.get(rule.field)
-        if entry_found is None or rule.needs in node.entries or not isinstance(entry_found.node, Scalar):
+        found = node.entries.get(rule.field)
+        if found is None or any(name in node.entries for name in rule.needs):
             continue
-        if entry_found.node.value in rule.values:
-            what = f"`{rule.field}` names `{entry_found.node.text}`, but there is no `{rule.needs}` here."
-            report.add(
-                "contradiction",
-                what,
-                write=shape.fields[rule.needs].example,
-                field=joined(path, rule.field),
-                at=entry_found.at,
-            )
+        value = found.node.value if isinstance(found.node, Scalar) else None
+        if rule.values and value not in rule.values:
+            continue
+        named = f"`{rule.field}` names `{value}`" if rule.values else f"There is `{rule.field}`"
+        report.add(
+            "contradiction",
+            f"{named}, but there is no {' or '.join(f'`{name}`' for name in rule.needs)} here.",
+            write=shape.fields[rule.needs[0]].example,
+            field=joined(path, rule.field),
+            at=found.at,
+        )
+    for only in shape.only:
+        entry, other = node.entries.get(only.field), node.entries.get(only.other)
+        if entry is None or (
+            other is not None and not _is_other_word(other.node, shape.fields[only.other], only.value)
+        ):
+            continue
+        report.add(
+            "contradiction",
+            f"`{only.field}` is for `{only.other}: {only.value}` alone.",
+            write=f"{only.other}: {only.value}, or the entry without `{only.field}`",
+            field=joined(path, only.field),
+            at=entry.at,
+        )
+
+
+def _is_other_word(node: Node, shape: Field, word: str) -> bool:
+    """A value that is right and another one. What is wrong by itself has its own message and needs no second one."""
+    if not isinstance(node, Scalar) or not isinstance(shape, TextField):
+        return False
+    return node.value in shape.choices and node.value != word
 
 
 def _unknown(name: str, at: tuple[int, int], shape: RecordField, path: str, report: Report) -> None:
@@ -232,7 +268,11 @@ def _unknown(name: str, at: tuple[int, int], shape: RecordField, path: str, repo
     ]
     elsewhere = [place for place in _places().get(name, ()) if place != path]
     what = f"There is no field {shown(name)}{' in `' + path + '`' if path else ''}"
-    if near:
+    if name in LOGIN and path == "transports.stdio":
+        # 2026-07-28, authorization: a stdio server takes its credentials from the environment.
+        what = f"{what}: a child process gets its credentials from its environment."
+        report.add("unknown-field", what, write="envNames: [ACME_TOKEN]", field=joined(path, name), at=at)
+    elif near:
         report.add(
             "unknown-field", f"{what}; did you mean `{near[0]}`?", write=f"{near[0]}:", field=joined(path, name), at=at
         )
@@ -288,3 +328,5 @@ def records(shape: Field, path: str) -> Iterator[tuple[str, RecordField]]:
         yield from records(shape.value, f"{path}.*")
     elif isinstance(shape, EitherField):
         yield from records(shape.table, path)
+    elif isinstance(shape, ListField):
+        yield from records(shape.item, f"{path}[]")

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from interlock.manifest.shapes import (
     SEVERAL_LINES,
-    EitherField,
     FlagField,
-    Implies,
     ListField,
-    LiteralField,
     MapField,
     NumberField,
     RecordField,
     Status,
     TextField,
 )
+from interlock.manifest.transport_fields import TRANSPORTS
 
 SCHEMA_VERSION = "agent-routing/v1"
 APPROVALS = ("auto", "prompt", "approve", "always", "writes", "host")
 
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 KEY_PATTERN = rf"^(?! )[^/{_UNSEEN}]*[^/\s{_UNSEEN}]$"
-_ENV_NAME = r"^[A-Za-z_][A-Za-z0-9_().-]*$"
-_ENV_RULE = "made of letters, digits and `_`, not beginning with a digit"
 _GLOB = TextField(about="A tool's own name, or a glob over names.", example="issues.*")
-
-
-def _env_name(about: str, example: str) -> TextField:
-    return TextField(about=about, example=example, pattern=_ENV_NAME, rule=_ENV_RULE, most=128)
 
 
 def _approval(about: str, example: str) -> TextField:
@@ -93,182 +85,6 @@ _CAPABILITY = RecordField(
                     "A deny in user or managed scope holds in every scope.",
                     example="deny: [issues.delete, admin.*]",
                     item=_GLOB,
-                ),
-            },
-        ),
-    },
-)
-
-_HEADER = EitherField(
-    about="The header's value: a literal that is no secret, or a reference to an environment variable.",
-    example='Authorization: {fromEnv: ACME_TOKEN, prefix: "Bearer "}',
-    literal=LiteralField(about="A value that is no secret.", example="X-Team: platform"),
-    table=RecordField(
-        about="A value by reference, or a literal that only looks like a secret.",
-        example='{fromEnv: ACME_TOKEN, prefix: "Bearer "}',
-        only_one=("fromEnv", "literal"),
-        fields={
-            "fromEnv": _env_name(
-                "Environment variable that holds the value, read when the server is first needed.",
-                "fromEnv: ACME_TOKEN",
-            ),
-            "prefix": TextField(
-                about="Text before the variable's value.",
-                example='prefix: "Bearer "',
-                least=0,
-                most=64,
-                pattern=r"^[\u0020-\u007e]*$",
-                rule="of printable ASCII characters",
-            ),
-            "literal": LiteralField(about="The value itself.", example='literal: "3f2a..."'),
-            "notSecret": FlagField(
-                about="Says that `literal` is public although it looks like a secret. Known token "
-                "formats stay refused.",
-                example="notSecret: true",
-                default=False,
-            ),
-        },
-    ),
-)
-
-_ENV = EitherField(
-    about="The variable's value: a literal that is no secret, or a reference to an environment variable.",
-    example="LOG_LEVEL: info",
-    literal=LiteralField(about="A value that is no secret.", example="LOG_LEVEL: info"),
-    table=RecordField(
-        about="A value by reference, or a literal that only looks like a secret.",
-        example="{fromEnv: MY_TOKEN}",
-        only_one=("fromEnv", "literal"),
-        fields={
-            "fromEnv": _env_name("Variable of Interlock's own environment whose value is copied.", "fromEnv: MY_TOKEN"),
-            "literal": LiteralField(about="The value itself.", example='literal: "3f2a..."'),
-            "notSecret": FlagField(
-                about="Says that `literal` is public although it looks like a secret. Known token "
-                "formats stay refused.",
-                example="notSecret: true",
-                default=False,
-            ),
-        },
-    ),
-)
-
-
-def _remote(about: str, path: str) -> RecordField:
-    return RecordField(
-        about=about,
-        example=f"{path}: {{endpoint: https://mcp.example.com/mcp}}",
-        only_one=("endpoint", "endpointEnv"),
-        fields={
-            "endpoint": TextField(
-                about="The server's URL. No user, password, fragment or secret in it.",
-                example="endpoint: https://mcp.example.com/mcp",
-                pattern=r"^https?://[^\s@#/?][^\s@#]*$",
-                rule="an http:// or https:// URL without user, password or fragment",
-                most=2048,
-            ),
-            "endpointEnv": _env_name(
-                "Environment variable that holds the URL, read when the server is first needed. Use it where the "
-                "URL itself is a secret.",
-                "endpointEnv: ACME_MCP_URL",
-            ),
-            "headers": MapField(
-                about="HTTP headers sent with every request to this server.",
-                example='headers: {Authorization: {fromEnv: ACME_TOKEN, prefix: "Bearer "}}',
-                key=TextField(
-                    about="A header's name.",
-                    example="Authorization",
-                    pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-                    rule="an HTTP header name (RFC 9110, section 5.1)",
-                    most=128,
-                ),
-                value=_HEADER,
-            ),
-            "auth": TextField(
-                about="How Interlock logs in to the server. `none` sends only `headers`.",
-                example="auth: oauth",
-                choices=("none", "oauth"),
-                status="not enforced",
-                default="none",
-            ),
-            "scopes": ListField(
-                about="OAuth scopes to ask for.",
-                example="scopes: [issues.read]",
-                item=TextField(about="One scope.", example="issues.read", most=256),
-                status="not enforced",
-            ),
-        },
-    )
-
-
-def _command(about: str, example: str) -> ListField:
-    return ListField(
-        about=about,
-        example=example,
-        least=1,
-        most=256,
-        item=TextField(
-            about="The program, then its arguments; no shell reads them.",
-            example="node",
-            least=0,
-            most=8192,
-            pattern=r"^[^\u0000]*$",
-            rule="without a NUL character",
-        ),
-    )
-
-
-_TRANSPORTS = RecordField(
-    about="How to reach the server. At least one of `http`, `sse` and `stdio`.",
-    example="transports: {stdio: {command: [npx, -y, some-mcp-server]}}",
-    some=("http", "sse", "stdio"),
-    implies=(
-        Implies(field="preferred", values=("streamable-http", "http"), needs="http"),
-        Implies(field="preferred", values=("sse",), needs="sse"),
-        Implies(field="preferred", values=("stdio",), needs="stdio"),
-    ),
-    fields={
-        "preferred": TextField(
-            about="Which transport to use where several are declared. Without it: the first declared of "
-            "http, sse, stdio. "
-            "Interlock never changes over to another one at run time.",
-            example="preferred: stdio",
-            choices=("streamable-http", "http", "sse", "stdio"),
-        ),
-        "http": _remote("Streamable HTTP.", "http"),
-        "sse": _remote("The HTTP+SSE transport of protocol revision 2024-11-05.", "sse"),
-        "stdio": RecordField(
-            about="A child process that speaks on its standard input and output.",
-            example="stdio: {command: [npx, -y, some-mcp-server]}",
-            only_one=("command", "commandByPlatform"),
-            fields={
-                "command": _command("Program and arguments, as a list.", "command: [npx, -y, some-mcp-server]"),
-                "commandByPlatform": RecordField(
-                    about="Program and arguments for each operating system.",
-                    example="commandByPlatform: {windows: [node.exe, server.js], linux: [node, server.js]}",
-                    some=("windows", "linux", "macos"),
-                    fields={
-                        "windows": _command("On Windows.", "windows: [node.exe, server.js]"),
-                        "linux": _command("On Linux.", "linux: [node, server.js]"),
-                        "macos": _command("On macOS.", "macos: [node, server.js]"),
-                    },
-                ),
-                "cwd": TextField(
-                    about="The process's directory, relative to the manifest's folder; `~` is your home "
-                    "directory. Default: the manifest's folder.",
-                    example="cwd: tools/issue-mcp",
-                    most=4096,
-                ),
-                "env": MapField(
-                    about="Variables that the process gets, besides a small safe base (PATH, HOME, language, "
-                    "temporary folder).",
-                    example="env: {LOG_LEVEL: info, API_TOKEN: {fromEnv: MY_TOKEN}}",
-                    key=_env_name("A variable's name.", "LOG_LEVEL"),
-                    value=_ENV,
-                ),
-                "envNames": ListField(
-                    about="Variables that are copied from Interlock's own environment under the same name.",
-                    example="envNames: [ACME_MCP_TOKEN]",
-                    item=_env_name("A variable's name.", "ACME_MCP_TOKEN"),
                 ),
             },
         ),
@@ -357,7 +173,7 @@ DOCUMENT = RecordField(
         ),
         "source": _SOURCE,
         "capability": _CAPABILITY,
-        "transports": _TRANSPORTS,
+        "transports": TRANSPORTS,
         "policy": _POLICY,
         "tools": MapField(
             about="What holds for single tools, by the server's own exact name.",

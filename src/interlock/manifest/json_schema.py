@@ -7,6 +7,7 @@ a variable or header declared twice, a server key that is taken.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 
 from interlock.manifest.fields import DOCUMENT, SCHEMA_VERSION
 from interlock.manifest.shapes import (
@@ -18,6 +19,7 @@ from interlock.manifest.shapes import (
     LiteralField,
     MapField,
     NumberField,
+    Only,
     RecordField,
     TextField,
 )
@@ -90,13 +92,22 @@ def _record(field: RecordField) -> Schema:
         made["oneOf"] = [{"required": [name]} for name in field.only_one]
     if field.some:
         made["anyOf"] = [{"required": [name]} for name in field.some]
-    if field.implies:
-        made["allOf"] = [_implication(rule) for rule in field.implies]
+    rules = [*map(_implication, field.implies), *map(_condition, field.only)]
+    rules += [{"not": {"required": list(pair)}} for pair in combinations(field.at_most_one, 2)]
+    if rules:
+        made["allOf"] = rules
     return made
 
 
 def _implication(rule: Implies) -> Schema:
+    found: Schema = {"required": [rule.field]}
+    if rule.values:
+        found["properties"] = {rule.field: {"enum": list(rule.values)}}
+    return {"if": found, "then": {"anyOf": [{"required": [name]} for name in rule.needs]}}
+
+
+def _condition(rule: Only) -> Schema:
     return {
-        "if": {"properties": {rule.field: {"enum": list(rule.values)}}, "required": [rule.field]},
-        "then": {"required": [rule.needs]},
+        "if": {"required": [rule.field]},
+        "then": {"properties": {rule.other: {"const": rule.value}}, "required": [rule.other]},
     }

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from interlock.manifest.config import EnvValue, HttpTransport, ServerConfig, StdioTransport
+from interlock.manifest.config import (
+    EnvValue,
+    HeaderValue,
+    HttpTransport,
+    Replay,
+    ServerConfig,
+    StdioTransport,
+    TokenSource,
+)
 from interlock.manifest.places import repository_root
 
 
@@ -31,6 +39,10 @@ class LaunchPlan:
     """The URL, or `$NAME` where a variable holds it; its value is the person's own and no part of the plan."""
     headers: tuple[str, ...] = ()
     """`Name: literal` or `Name: prefix$VARIABLE`, sorted."""
+    login: tuple[str, ...] = ()
+    """How it logs in, in a fixed order: `oauth`, then each setting; or where the token is read."""
+    session: tuple[str, ...] = ()
+    """Headers that open a session, as `headers`; then `repeats TOOL(NAME, ...)`: what is called again unasked."""
     unasked: tuple[str, ...] = ()
     """What the manifest lets run without asking. Loosening it later is a change that is asked again."""
     uncovered: tuple[str, ...] = ()
@@ -102,7 +114,9 @@ def launch_plan(config: ServerConfig, environ: Mapping[str, str]) -> LaunchPlan:
         integration_id=config.integration_id,
         transport=transport.kind,
         url=transport.endpoint if transport.endpoint is not None else f"${transport.endpoint_env}",
-        headers=tuple(sorted(_header_lines(transport))),
+        headers=tuple(sorted(_header_lines(transport.headers))),
+        login=tuple(_login_lines(transport)),
+        session=(*sorted(_header_lines(transport.session_headers)), *map(_replay_line, transport.replay)),
         unasked=tuple(_unasked(config)),
     )
 
@@ -125,12 +139,49 @@ def _hashed(plan: LaunchPlan) -> list[object]:
         plan.url or "",
         list(plan.headers),
         list(plan.unasked),
+        # At the end and only where there is any, so that what was trusted before these fields existed stays trusted.
+        *([list(plan.login), list(plan.session)] if plan.login or plan.session else []),
     ]
 
 
-def _header_lines(transport: HttpTransport) -> Iterator[str]:
-    for header in transport.headers:
+def _header_lines(headers: Iterable[HeaderValue]) -> Iterator[str]:
+    for header in headers:
         yield f"{header.name}: {header.literal if header.literal is not None else f'{header.prefix}${header.source}'}"
+
+
+def _login_lines(transport: HttpTransport) -> Iterator[str]:
+    """What decides which grant or token the server gets to see."""
+    oauth, token = transport.oauth, transport.token
+    if token is not None:
+        yield f"token from {' or '.join(_sources(token))}"
+    if oauth is None:
+        return
+    yield f"oauth, {oauth.flow}"
+    if oauth.scopes:
+        yield f"scopes: {' '.join(oauth.scopes)}"
+    named = {
+        "resource": oauth.resource,
+        "client id": oauth.client_id,
+        "client id from": oauth.client_id_env and f"${oauth.client_id_env}",
+        "client secret from": oauth.client_secret_env and f"${oauth.client_secret_env}",
+        "client metadata": oauth.client_metadata_url,
+        "callback port": oauth.callback_port and str(oauth.callback_port),
+        "without PKCE": "allowed" if oauth.allow_missing_pkce else None,
+    }
+    for name, value in named.items():
+        if value:
+            yield f"{name}: {value}"
+
+
+def _sources(token: TokenSource) -> Iterator[str]:
+    if token.env is not None:
+        yield f"${token.env}"
+    if token.file is not None:
+        yield str(token.file)
+
+
+def _replay_line(replay: Replay) -> str:
+    return f"repeats {replay.tool}({', '.join(replay.remember) or 'all arguments'})"
 
 
 def _unasked(config: ServerConfig) -> Iterator[str]:

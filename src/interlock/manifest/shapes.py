@@ -61,7 +61,7 @@ class LiteralField:
 class ListField:
     about: str
     example: str
-    item: TextField
+    item: TextField | RecordField
     least: int = 0
     most: int = 1000
     status: Status = "enforced"
@@ -80,16 +80,28 @@ class MapField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Implies:
-    """Where `field` has one of `values`, `needs` must be there too."""
+    """Where `field` has one of `values` (none named: whatever it has), one of `needs` must be there too."""
 
     field: str
-    values: tuple[str, ...]
-    needs: str
+    needs: tuple[str, ...]
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Only:
+    """`field` is possible only where the field `other` of the same table has the value `value`."""
+
+    field: str
+    other: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordField:
-    """A table with known fields. `only_one`: exactly one of these; `some`: at least one of these."""
+    """A table with known fields. `only_one`: exactly one of these; `some`: at least one; `at_most_one`: one or none.
+
+    `secret`: the table says where a secret is read, so a text in its place is taken for the secret itself.
+    """
 
     about: str
     example: str
@@ -97,7 +109,10 @@ class RecordField:
     required: tuple[str, ...] = ()
     only_one: tuple[str, ...] = ()
     some: tuple[str, ...] = ()
+    at_most_one: tuple[str, ...] = ()
     implies: tuple[Implies, ...] = ()
+    only: tuple[Only, ...] = ()
+    secret: bool = False
     status: Status = "enforced"
 
 

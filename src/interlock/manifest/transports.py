@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from interlock.manifest import secrets
-from interlock.manifest.config import (
-    EnvValue,
-    HeaderValue,
-    HttpTransport,
-    Scope,
-    StdioTransport,
-    Transport,
-)
+from interlock.manifest.config import HttpTransport, Scope, StdioTransport, Transport
 from interlock.manifest.launch import resolve, search_folders
-from interlock.manifest.nodes import Scalar
+from interlock.manifest.login import login_of
 from interlock.manifest.problems import Report
-from interlock.manifest.showing import joined, shown
+from interlock.manifest.showing import shown
+from interlock.manifest.values import NO_LITERAL, env_values, header_values
 from interlock.manifest.view import View
 
-_OUR_HEADERS = frozenset(
-    (
-        "host",
-        "content-length",
-        "content-type",
-        "transfer-encoding",
-        "connection",
-        "accept",
-        "accept-encoding",
-        "te",
-        "upgrade",
-        "trailer",
-        "keep-alive",
-        "expect",
-        "last-event-id",
-    )
-)
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
-_NO_LITERAL = "a secret must not stand in a manifest; replace it, it may have been seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +35,9 @@ def transport_of(transports: View, context: Context, report: Report) -> tuple[Tr
     """Every declared transport is checked; the preferred one that this platform can use is chosen."""
     built: dict[str, Transport | None] = {}
     if transports.has("http"):
-        built["http"] = _remote("http", transports.inner("http"), report)
+        built["http"] = _remote("http", transports.inner("http"), context, report)
     if transports.has("sse"):
-        built["sse"] = _remote("sse", transports.inner("sse"), report)
+        built["sse"] = _remote("sse", transports.inner("sse"), context, report)
     if transports.has("stdio"):
         built["stdio"] = _stdio(transports.inner("stdio"), context, report)
     preferred = {"streamable-http": "http"}.get(transports.text("preferred") or "", transports.text("preferred"))
@@ -83,23 +59,25 @@ def transport_of(transports: View, context: Context, report: Report) -> tuple[Tr
     return built[usable[0]], []
 
 
-def _remote(kind: str, view: View, report: Report) -> HttpTransport | None:
+def _remote(kind: str, view: View, context: Context, report: Report) -> HttpTransport | None:
     path = f"transports.{kind}"
     before = report.errors
     endpoint = view.text("endpoint")
     if endpoint is not None:
         _check_endpoint(endpoint, view.at("endpoint"), f"{path}.endpoint", report)
-    headers = tuple(_headers(view.inner("headers"), f"{path}.headers", report))
+    headers = tuple(header_values(view.inner("headers"), f"{path}.headers", report))
+    login = login_of(view, path, headers, context.file.parent, report)
     if report.errors > before:
         return None
-    auth = view.text("auth")
     return HttpTransport(
         kind="sse" if kind == "sse" else "http",
         endpoint=endpoint,
         endpoint_env=view.text("endpointEnv"),
         headers=headers,
-        auth=None if auth == "none" else auth,
-        scopes=tuple(scope for scope, _at in view.texts("scopes") or ()),
+        oauth=login.oauth,
+        token=login.token,
+        session_headers=login.session_headers,
+        replay=login.replay,
     )
 
 
@@ -112,7 +90,7 @@ def _check_endpoint(endpoint: str, at: tuple[int, int], path: str, report: Repor
         return
     reason = secrets.url(endpoint)
     if reason:
-        what = f"This URL is refused because {reason}: {_NO_LITERAL}."
+        what = f"This URL is refused because {reason}: {NO_LITERAL}."
         report.add(
             "literal-secret", what, write="endpointEnv: NAME, or the secret as a header with fromEnv", field=path, at=at
         )
@@ -135,73 +113,6 @@ def _check_endpoint(endpoint: str, at: tuple[int, int], path: str, report: Repor
         report.add("plain-http", what, write="https://...", field=path, at=at, severity="warning")
 
 
-def _headers(headers: View, path: str, report: Report) -> Iterator[HeaderValue]:
-    seen: dict[str, str] = {}
-    for name, at, _node in headers.names():
-        where = joined(path, name)
-        lower = name.lower()
-        if lower in _OUR_HEADERS or lower.startswith("mcp-"):
-            report.add(
-                "our-header",
-                f"Interlock makes `{name}` itself.",
-                write="the entry without this header",
-                field=where,
-                at=at,
-            )
-            continue
-        if lower in seen:
-            report.add("duplicate-field", f"`{name}` and `{seen[lower]}` are the same header.", field=where, at=at)
-            continue
-        seen[lower] = name
-        source, literal, prefix = _value(headers, name, where, at, report)
-        if literal is not None and (not literal.isascii() or not literal.isprintable() or literal != literal.strip()):
-            report.add("wrong-form", "A header's value is printable ASCII without outer spaces.", field=where, at=at)
-        yield HeaderValue(name, source, literal, prefix)
-
-
-def _value(
-    table: View, name: str, where: str, at: tuple[int, int], report: Report
-) -> tuple[str | None, str | None, str]:
-    """(variable, literal, prefix) of an environment variable or header; secrets are reported."""
-    inner = table.inner(name)
-    source, prefix = inner.text("fromEnv"), inner.text("prefix") or ""
-    literal = inner.literal("literal") if inner.table is not None else table.literal(name)
-    if literal is None:
-        if prefix and secrets.known_format(prefix):
-            report.add(
-                "literal-secret",
-                f"The prefix is refused: {_NO_LITERAL}.",
-                write='prefix: "Bearer "',
-                field=where,
-                at=at,
-            )
-        return source, None, prefix
-    example = f"{name}: {{fromEnv: {_variable(name)}}}"
-    if prefix:
-        report.add("contradiction", "`prefix` goes with `fromEnv`.", write=example, field=where, at=at)
-    if secrets.placeholder(literal):
-        report.add("placeholder", "Variables are not filled in here.", write=example, field=where, at=at)
-        return None, literal, ""
-    allowed = inner.flag("notSecret") and not secrets.known_format(literal)
-    reason = None if allowed else secrets.named_literal(name, literal)
-    if reason:
-        what = f"This literal is refused because {reason}: {_NO_LITERAL}."
-        write = (
-            example
-            if secrets.known_format(literal)
-            else f"{example}; or, where it is public, {name}: {{literal: ..., notSecret: true}}"
-        )
-        report.add("literal-secret", what, write=write, field=where, at=at)
-    return None, literal, ""
-
-
-def _variable(name: str) -> str:
-    return (
-        "".join(letter if letter.isalnum() and letter.isascii() else "_" for letter in name).upper().strip("_")
-        or "NAME"
-    )
-
-
 def _stdio(view: View, context: Context, report: Report) -> StdioTransport | None:
     path = "transports.stdio"
     before = report.errors
@@ -219,7 +130,7 @@ def _stdio(view: View, context: Context, report: Report) -> StdioTransport | Non
         _check_command(words or (), f"{path}.{name}", report)
     words = view.texts("command") if view.has("command") else by_platform.texts(context.platform)
     command = tuple(word for word, _at in words or ())
-    env = tuple(_env(view, path, report))
+    env = tuple(env_values(view, path, report))
     if report.errors > before:
         return None
     if not cwd.is_dir():
@@ -254,7 +165,7 @@ def _check_command(words: tuple[tuple[str, tuple[int, int]], ...], path: str, re
             )
         reason = secrets.argument(before, word)
         if reason:
-            what = f"This argument is refused because {reason}: {_NO_LITERAL}."
+            what = f"This argument is refused because {reason}: {NO_LITERAL}."
             report.add(
                 "literal-secret",
                 what,
@@ -263,26 +174,3 @@ def _check_command(words: tuple[tuple[str, tuple[int, int]], ...], path: str, re
                 at=at,
             )
         before = word
-
-
-def _env(view: View, path: str, report: Report) -> Iterator[EnvValue]:
-    table = view.inner("env")
-    seen: set[str] = set()
-    for name, at, node in table.names():
-        source, literal, _prefix = _value(table, name, joined(f"{path}.env", name), at, report)
-        if isinstance(node, Scalar) and literal is None:
-            continue
-        seen.add(name)
-        yield EnvValue(name, source, literal)
-    for index, (name, at) in enumerate(view.texts("envNames") or ()):
-        if name in seen:
-            report.add(
-                "duplicate-field",
-                f"`{name}` is declared twice.",
-                write="one of the two",
-                field=f"{path}.envNames[{index}]",
-                at=at,
-            )
-            continue
-        seen.add(name)
-        yield EnvValue(name, source=name)

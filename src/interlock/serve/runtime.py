@@ -6,9 +6,11 @@ import asyncio
 import gc
 import hashlib
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from interlock import __version__
 from interlock.build import build
@@ -18,6 +20,7 @@ from interlock.manifest.config import Gateway, ServerConfig
 from interlock.pipeline import Pipeline
 from interlock.relay.client import Registry
 from interlock.relay.hub import Hub
+from interlock.serve.authorizing import Authorizing
 from interlock.serve.descriptors import make_room
 from interlock.serve.front import Front
 from interlock.serve.memory import give_back
@@ -28,13 +31,25 @@ from interlock.upstream.contract import Caller
 from interlock.upstream.server import Server
 from interlock.wire.eras import Era, implementation
 
+if TYPE_CHECKING:
+    from interlock.upstream.oauth.timing import Timing
+
 IDLE_CHECK_SECONDS = 30.0
 
 
 class Runtime:
     """Everything that serves one gateway. Made inside a running event loop; `close` ends all of it."""
 
-    def __init__(self, gateway: Gateway, home: Path, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        home: Path,
+        environ: Mapping[str, str] | None = None,
+        *,
+        browser: bool = False,
+        timing: Timing | None = None,
+    ) -> None:
+        """`browser`: one may be opened where a person has to sign in."""
         make_room()
         environ = os.environ if environ is None else environ
         self.gateway = gateway
@@ -48,16 +63,28 @@ class Runtime:
         self.registry = Registry()
         self.servers: dict[str, Server] = {}
         self.hub = Hub(self.registry, self.servers)
+        user_agent = f"interlock/{__version__}"
+        self.authorizing = Authorizing(
+            home,
+            environ,
+            build=build,
+            user_agent=user_agent,
+            announce=_announce,
+            available=self._available,
+            browser=browser,
+            timing=timing,
+        )
         for config in gateway.servers.values():
             self.servers[config.key] = Server(
                 config,
                 environ=environ,
                 events=self.hub,
                 client_info=server_info,
-                user_agent=f"interlock/{__version__}",
+                user_agent=user_agent,
                 redact=redact,
                 known_eras=partial(self._known_eras, config),
                 remember_eras=partial(self._keep_eras, config),
+                authorize=self.authorizing.authorize,
             )
         self.pipeline = Pipeline(
             gateway,
@@ -96,11 +123,15 @@ class Runtime:
         gc.set_threshold(5_000, 10, 10)
 
     def start_eager(self) -> None:
-        """Start the servers that the manifest wants at once."""
+        """Start the servers that the manifest wants at once, and look after the grants of all."""
+        self.authorizing.keep_alive(self.gateway)
         caller = Caller("interlock", "interlock")
         eager = [key for key, config in self.gateway.servers.items() if config.start == "always"]
         if eager:
             self._eager = asyncio.get_running_loop().create_task(self.pipeline.catalogue.settle(caller, eager))
+
+    def _available(self, server: str) -> None:
+        self.pipeline.catalogue.available(server)
 
     def _check_idle(self) -> None:
         loop = asyncio.get_running_loop()
@@ -109,13 +140,26 @@ class Runtime:
         give_back()
         self._idle = loop.call_later(IDLE_CHECK_SECONDS, self._check_idle)
 
-    async def close(self, grace: float = 5.0) -> None:
+    async def close(
+        self, grace: float = 5.0, *, linger: float = 0.0, on_linger: Callable[[], None] = lambda: None
+    ) -> None:
+        """End everything. An open sign-in of ours is waited for at most `linger` seconds; `on_linger` is called before that."""
         self._idle.cancel()
         await self.front.drain(grace)
         await self.pipeline.close()
         await asyncio.to_thread(self.journal.close)
         await asyncio.to_thread(self._known.flush)
         self._store.close()
+        if linger and self.authorizing.signing_in:
+            on_linger()
+            await self.authorizing.linger(linger)
+        await self.authorizing.close()
+
+
+def _announce(text: str) -> None:
+    """For the person at the machine; hosts keep standard error in their logs."""
+    sys.stderr.write(f"interlock: {text}\n")
+    sys.stderr.flush()
 
 
 def config_digest(config: ServerConfig, principal: str = "") -> str:

@@ -107,6 +107,38 @@ def bad_answer(server: str, what: str) -> Fault:
     )
 
 
+ACTS_ON_NOTHING: Final = frozenset(
+    {
+        "initialize", "ping", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list",
+        "resources/read", "prompts/get", "completion/complete", "subscriptions/listen", "logging/setLevel",
+    }
+)  # fmt: skip
+"""Requests that may be sent again whatever became of the first: they change nothing that anybody would miss."""
+
+
+def asks_for_credential(status: int, headers: Mapping[bytes, bytes], method: str) -> bool:
+    """True where the same request may go out again with a better credential.
+
+    A 401 with a challenge proves that the request was not acted on (RFC 9110, 15.5.2), and so does a 403 that asks for
+    scopes (RFC 6750, 3.1). Many servers forget the challenge: then only what changes nothing is sent again.
+    """
+    challenge = headers.get(b"www-authenticate", b"").lower()
+    if status == 401:
+        return bool(challenge) or method in ACTS_ON_NOTHING
+    return status == 403 and b"insufficient_scope" in challenge
+
+
+def authorization_broke(server: str, error: BaseException) -> Fault:
+    return Fault(
+        "internal",
+        f"{server}: a fault in Interlock while it looked for a credential ({type(error).__name__}); the server did not get the "
+        "request. `interlock trace` and standard error have more.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.NEVER_REACHED,
+        server=server,
+    )
+
+
 def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes], mask: Callable[[str], str] = str) -> Fault:
     """An HTTP status that is not an answer to the request. `headers` has lower-case names; `mask` hides what is secret."""
     # RFC 9110, 15.5.2: a 401 comes with a challenge. Without one it may be anything's, also that of a tool half done.
@@ -115,8 +147,8 @@ def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes], mask:
     if status == 401:
         return Fault(
             "unauthorized",
-            f"{server}: the server wants a credential (HTTP 401){'' if acted else ' and did not act'}. Name one under "
-            f"transports.http.headers, by reference to an environment variable.{acted}",
+            f"{server}: the server wants a credential (HTTP 401){'' if acted else ' and did not act'}. Name one in the "
+            f"manifest: `auth: oauth`, `auth: token`, or a header by reference to an environment variable.{acted}",
             stage=Stage.EXECUTE,
             verdict=proven,
             server=server,

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 
+from interlock.model.fault import Fault
 from interlock.upstream import evidence
+from interlock.upstream.authorization import Authorization
 from interlock.upstream.contract import Reply
 from interlock.upstream.http1 import Connection, Origin, Pool, Ticket, target_of
 from interlock.upstream.session import Call, Session, SessionLost
@@ -23,14 +25,30 @@ DEFAULT_RETRY_MS = 1000
 LINGER_SECONDS = 2.0
 """How long a stream may stay open after its answer, before it is closed from here."""
 MAX_HEADS = 1024
+MAX_REFUSALS = 2
+"""How often one request is sent again with a better credential: once for a new token, once for wider scopes."""
 
 
 class HttpCarrier:
-    """Moves one session's messages. The pool is the server's, shared by its sessions."""
+    """Moves one session's messages. The pool is the server's, shared by its sessions.
 
-    def __init__(self, session: Session, pool: Pool, url: str, headers: list[tuple[str, str]], user_agent: str) -> None:
+    `opening` are headers that go with the request that opens the session; with every one where there are no sessions.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        pool: Pool,
+        url: str,
+        headers: list[tuple[str, str]],
+        user_agent: str,
+        auth: Authorization | None = None,
+        opening: list[tuple[str, str]] | None = None,
+    ) -> None:
         self.session = session
         self.pool = pool
+        self.auth = auth
+        self._opening = "".join(f"{name}: {value}\r\n" for name, value in opening or ()).encode("latin-1")
         target = target_of(url)
         extra = "".join(f"{name}: {value}\r\n" for name, value in headers)
         common = f"host: {pool.origin.authority}\r\nuser-agent: {user_agent}\r\n{extra}".encode("latin-1")
@@ -51,6 +69,7 @@ class HttpCarrier:
             head = (
                 self._post_head
                 + self._session_headers()
+                + self._opening
                 + b"mcp-method: "
                 + method.encode("ascii", "replace")
                 + b"\r\n"
@@ -73,19 +92,30 @@ class HttpCarrier:
     def send(self, call: Call, message: bytes, name: str | None, params: list[tuple[str, str]]) -> None:
         if self.session.era is Era.LEGACY:
             head = self._post_head + self._session_headers()
+            if call.method == "initialize":
+                head += self._opening
         else:
             head = self._modern_head(call.method, name)
             for header, value in params:
                 head += header.encode() + b": " + value.encode() + b"\r\n"
         post = _Post(self, call)
         call.context = post
-        post.ticket = self.pool.send(post, head + b"content-length: %d\r\n\r\n" % len(message) + message)
+        rest = b"content-length: %d\r\n\r\n" % len(message) + message
+        if self.auth is None:
+            post.ticket = self.pool.send(post, head + rest)
+        else:
+            post.send_authorized(head, rest)
 
     def tell(self, message: bytes) -> None:
         if self.pool.crowded:
             return
-        head = self._post_head + self._session_headers()
+        head = self._post_head + self._session_headers() + self._credential()
         self.pool.send(_Told(self), head + b"content-length: %d\r\n\r\n" % len(message) + message)
+
+    def _credential(self) -> bytes:
+        """The header line for what nobody waits for. Without a credential at hand it goes without, and may be refused."""
+        value = self.auth.current() if self.auth is not None else None
+        return f"authorization: {value}\r\n".encode("latin-1") if value else b""
 
     def cancel(self, call: Call) -> None:
         post = call.context
@@ -98,7 +128,9 @@ class HttpCarrier:
 
     def sent(self, call: Call) -> bool:
         post = call.context
-        return not isinstance(post, _Post) or post.ticket is None or post.ticket.connection is not None
+        if not isinstance(post, _Post):
+            return True
+        return not post.held and (post.ticket is None or post.ticket.connection is not None)
 
     def open_stream(self) -> None:
         """Listen for what belongs to no request (legacy GET stream). A server that has none answers 405; that is fine."""
@@ -107,7 +139,7 @@ class HttpCarrier:
             self._stream.start(None)
 
     def get(self, handler: _Post | _Stream, last_id: str | None) -> Ticket:
-        head = self._get_head + self._session_headers()
+        head = self._get_head + self._session_headers() + self._credential()
         if last_id is not None:
             head += b"last-event-id: " + last_id.encode("utf-8", "replace") + b"\r\n"
         return self.pool.send(handler, head + b"\r\n", lasting=isinstance(handler, _Stream))
@@ -117,7 +149,8 @@ class HttpCarrier:
             self._stream.stop()
         if self.session_id is not None:
             # Tell the server that the session may go; nobody waits for the answer (405 is allowed).
-            self.pool.send(_Told(self), self._delete_head + self._session_headers() + b"content-length: 0\r\n\r\n")
+            head = self._delete_head + self._session_headers() + self._credential()
+            self.pool.send(_Told(self), head + b"content-length: 0\r\n\r\n")
 
 
 _PLAIN_TYPES = frozenset({b"application/json", b"text/event-stream"})
@@ -131,12 +164,35 @@ def _media_type(headers: dict[bytes, bytes]) -> bytes:
 class _Post:
     """The response to one request: an answer, or a stream that ends in one."""
 
-    __slots__ = ("_body", "_carrier", "_headers", "_resumes", "_size", "_sse", "_status", "_timer", "call", "ticket")
+    __slots__ = (
+        "_authorizing",
+        "_body",
+        "_carrier",
+        "_head",
+        "_headers",
+        "_refusals",
+        "_rest",
+        "_resumes",
+        "_size",
+        "_sse",
+        "_status",
+        "_timer",
+        "_used",
+        "call",
+        "held",
+        "ticket",
+    )  # fmt: skip
 
     def __init__(self, carrier: HttpCarrier, call: Call) -> None:
         self._carrier = carrier
         self.call = call
         self.ticket: Ticket | None = None
+        self.held = False
+        """True while it waits for a credential: nothing of it is at the server, or what was there was refused unread."""
+        self._head = self._rest = b""
+        self._used = ""
+        self._refusals = 0
+        self._authorizing: asyncio.Task[None] | None = None
         self._status = 0
         self._headers: dict[bytes, bytes] = {}
         self._body: list[bytes] = []
@@ -150,11 +206,68 @@ class _Post:
             self._timer.cancel()
         if self.ticket is not None:
             self.ticket.abandon()
+        if self._authorizing is not None:
+            self._authorizing.cancel()
+
+    # -- with a credential: `head` and `rest` go out around it
+
+    def send_authorized(self, head: bytes, rest: bytes) -> None:
+        self._head, self._rest = head, rest
+        auth = self._carrier.auth
+        assert auth is not None
+        value = auth.current()
+        if value is not None:
+            self._send_with(value)
+        else:
+            self.held = True
+            self._authorizing = self._carrier.session.spawn(self._authorize(None))
+
+    def _send_with(self, value: str) -> None:
+        self.held = False
+        self._used = value
+        line = f"authorization: {value}\r\n".encode("latin-1") if value else b""
+        self.ticket = self._carrier.pool.send(self, self._head + line + self._rest)
+
+    async def _authorize(self, refused: tuple[int, dict[bytes, bytes]] | None) -> None:
+        """Get a credential that may do, and send the request with it."""
+        auth = self._carrier.auth
+        assert auth is not None
+        loop = asyncio.get_running_loop()
+        seconds = max(self.call.expires - loop.time(), 0.1) if self.call.expires else self.call.seconds or 30.0
+        try:
+            if refused is None:
+                value = await auth.ready(seconds)
+            else:
+                value = await auth.refused(self._used, *refused, seconds)
+        except Fault as fault:
+            self.call.fail(fault)
+            return
+        except Exception as error:  # a fault of ours must not leave the caller without an answer
+            self.call.fail(evidence.authorization_broke(self._carrier.session.server, error))
+            raise
+        self._authorizing = None
+        if not self.call.settled:
+            self._status, self._headers, self._body, self._size, self._sse = 0, {}, [], 0, None
+            self._send_with(value)
+
+    def _was_refused(self) -> bool:
+        """True where the request was refused for its credential and goes out again with another, if there is one."""
+        carrier = self._carrier
+        if carrier.auth is None or self._refusals >= MAX_REFUSALS:
+            return False
+        if not evidence.asks_for_credential(self._status, self._headers, self.call.method):
+            return False
+        self._refusals += 1
+        self.held = True
+        self._authorizing = carrier.session.spawn(self._authorize((self._status, self._headers)))
+        return True
 
     def on_head(self, status: int, headers: dict[bytes, bytes]) -> None:
         self._status = status
         self._headers = headers
         carrier = self._carrier
+        if carrier.auth is not None:
+            carrier.auth.heard(headers)
         if carrier.session_id is None and carrier.session.era is Era.LEGACY and self.call.method == "initialize":
             given = headers.get(b"mcp-session-id")
             if given:
@@ -196,6 +309,8 @@ class _Post:
         if call.settled:
             return
         session = self._carrier.session
+        if self._status in (401, 403) and self._was_refused():
+            return
         if self._sse is not None:
             if self._status == 200 or self._status >= 500 or self._status == 429:
                 self._broken("the stream ended", in_order=True)
@@ -364,7 +479,8 @@ class _Stream:
         fresh.last_id, fresh.retry_ms = self._decoder.last_id, self._decoder.retry_ms
         self._decoder = fresh
         if status != 200 or _media_type(headers) != b"text/event-stream":
-            self._stopped = status != 200 and status < 500 and status != 429
+            later = status >= 500 or status == 429 or (status == 401 and self._carrier.auth is not None)
+            self._stopped = status != 200 and not later
 
     def on_body(self, data: bytes) -> None:
         if self._status != 200:

@@ -138,7 +138,10 @@ class Connection(asyncio.Protocol):
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > bounds.MAX_HEADER_BYTES:
             raise ValueError("the response's headers are too large")
-        self._headers[name.lower()] = value
+        name = name.lower()
+        if name == b"www-authenticate" and name in self._headers:
+            value = self._headers[name] + b", " + value  # a list, in one header or several (RFC 9110, 5.3 and 11.6.1)
+        self._headers[name] = value
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()

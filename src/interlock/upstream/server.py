@@ -15,11 +15,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from interlock.manifest.config import HttpTransport, ServerConfig, StdioTransport
+from interlock.manifest.config import HeaderValue, HttpTransport, ServerConfig, StdioTransport
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
 from interlock.upstream import evidence, handshake
+from interlock.upstream.authorization import Authorization
+from interlock.upstream.bindings import Bindings
 from interlock.upstream.contract import Caller, Events, Outgoing, Reply
 from interlock.upstream.exits import explain_exit
 from interlock.upstream.handshake import Found
@@ -44,13 +46,20 @@ MAX_BINDINGS_PER_CLIENT = 4
 IDLE_SESSION_SECONDS = 600.0
 RESTART_PATIENCE = 1.0
 """The longest rest of a crashed server that a request waits for; a longer one is answered with how long it takes."""
+AUTHORIZED_PROBE_SECONDS = 20.0
+"""How long the first request of a session may take where it has to be authorized."""
 LOG_LEVEL_SECONDS = 2.0
 """How long a server may take to set its log level; what was asked for goes on without it."""
 OTHER = {Era.MODERN: Era.LEGACY, Era.LEGACY: Era.MODERN}
 
 
+Authorize = Callable[[str, HttpTransport, str], "Authorization | None"]
+"""Given a server's key, its transport and its URL: what authorizes requests to it."""
+
+
 class Server:
-    """Hands out sessions. `remember_eras` and `known_eras` keep what was found across runs."""
+    """Hands out sessions. `remember_eras` and `known_eras` keep what was found across runs; `authorize` is for servers that
+    want a grant or a token."""
 
     def __init__(
         self,
@@ -63,6 +72,7 @@ class Server:
         redact: Callable[[str], str],
         known_eras: Callable[[], frozenset[Era]] = frozenset,
         remember_eras: Callable[[frozenset[Era]], None] = lambda eras: None,
+        authorize: Authorize | None = None,
     ) -> None:
         self.config = config
         self.key = config.key
@@ -79,14 +89,23 @@ class Server:
         self._events = events
         self._client_info = client_info
         self._user_agent = user_agent
-        self._mask = masker(config.transport, environ)
+        self._mask_known = masker(config.transport, environ)
         self._redact = lambda text: redact(self._mask(text))
         self._remember_eras = remember_eras
+        self._authorize = authorize
+        self._authorization: Authorization | None = None
+        replay = config.transport.replay if isinstance(config.transport, HttpTransport) else ()
+        self.bindings = Bindings(config.key, replay) if replay else None
+        """What the server has to be told again when a session is rebuilt; None where the manifest names nothing."""
         self._starting: dict[str, asyncio.Task[Session]] = {}
         self._pool: Pool | None = None
         self._ready_shared: Session | None = None
         self._closing = False
         self._stopping: set[asyncio.Task[None]] = set()
+
+    def _mask(self, text: str) -> str:
+        text = self._mask_known(text)
+        return text if self._authorization is None else self._authorization.mask(text)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -211,6 +230,8 @@ class Server:
             if fault.slug == "connection-lost" and isinstance(self.config.transport, StdioTransport):
                 fault.slug = "server-exited"
             raise
+        if self.bindings is not None and session.era is Era.LEGACY:
+            await self._bind(session, caller)
         self.last_fault = None
         session.last_used = asyncio.get_running_loop().time()
         there = self.sessions.get(session.binding)
@@ -224,6 +245,15 @@ class Server:
         self._trim(caller.client)
         self._events.session_started(self.key, session.binding)
         return session
+
+    async def _bind(self, session: Session, caller: Caller) -> None:
+        """Tell a rebuilt session who calls, before anything else goes through it. Raises Fault."""
+        assert self.bindings is not None
+        try:
+            await self.bindings.replay(session, caller.client)
+        except SessionLost:
+            self._discard(session)
+            raise evidence.not_sent(self.key, "the server ended the session while it was rebuilt") from None
 
     async def _connect(self, caller: Caller, seconds: float) -> Session:
         """Try the eras in order until one is spoken. Raises Fault where nothing is, or where the attempt settles nothing."""
@@ -281,19 +311,22 @@ class Server:
     async def _open(self, transport: StdioTransport | HttpTransport, caller: Caller) -> Session:
         if isinstance(transport, StdioTransport):
             return await self._spawn(transport, caller)
-        url, pool, headers = self._http(transport)
+        url, pool, headers, auth = self._http(transport)
         session = self._new_session(caller)
-        session.carrier = HttpCarrier(session, pool, url, headers, self._user_agent)
+        opening = self._headers(transport.session_headers)
+        session.carrier = HttpCarrier(session, pool, url, headers, self._user_agent, auth, opening)
         return session
 
     async def _introduce(self, session: Session, era: Era, caller: Caller, seconds: float) -> None:
         """The handshake of one era. Raises _NotSpoken, or a Fault that settles nothing."""
         try:
             if era is Era.MODERN:
-                if await handshake.discover(session, handshake.PROBE_SECONDS) is Found.LEGACY:
+                # Where a credential has to be found first, that takes its time too.
+                patience = handshake.PROBE_SECONDS if self._authorization is None else AUTHORIZED_PROBE_SECONDS
+                if await handshake.discover(session, min(seconds, patience)) is Found.LEGACY:
                     raise _NotSpoken(None)
                 return
-            if self.speaks[Era.MODERN] is True:
+            if self.speaks[Era.MODERN] is True and self._authorization is None:
                 seconds = min(seconds, handshake.PROBE_SECONDS)  # time must be left for what it is known to speak
             await handshake.initialize(session, EVERYTHING if self.shared else caller.capabilities, seconds)
         except Fault as fault:
@@ -383,7 +416,7 @@ class Server:
             )  # fmt: skip
         return url
 
-    def _http(self, transport: HttpTransport) -> tuple[str, Pool, list[tuple[str, str]]]:
+    def _http(self, transport: HttpTransport) -> tuple[str, Pool, list[tuple[str, str]], Authorization | None]:
         url = self._address(transport)
         try:
             origin = Origin.of(url)
@@ -392,8 +425,19 @@ class Server:
                 "unreachable", f"{self.key}: its endpoint is {error}.",
                 stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
             ) from None  # fmt: skip
+        headers = self._headers(transport.headers)
+        if self._pool is None or self._pool.origin != origin:
+            if self._pool is not None:
+                self._pool.close()
+            self._pool = Pool(origin)
+        if self._authorization is None and self._authorize is not None:
+            self._authorization = self._authorize(self.key, transport, url)
+        return url, self._pool, headers, self._authorization
+
+    def _headers(self, declared: tuple[HeaderValue, ...]) -> list[tuple[str, str]]:
+        """Names and values, read from the environment. Raises Fault where one is not there, or cannot stand in a header."""
         headers: list[tuple[str, str]] = []
-        for header in transport.headers:
+        for header in declared:
             value = header.literal
             if header.source is not None:
                 value = self._environ.get(header.source)
@@ -414,17 +458,14 @@ class Server:
                     stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
                 )  # fmt: skip
             headers.append((header.name, text))
-        if self._pool is None or self._pool.origin != origin:
-            if self._pool is not None:
-                self._pool.close()
-            self._pool = Pool(origin)
-        return url, self._pool, headers
+        return headers
 
     async def _connect_sse(self, transport: HttpTransport, caller: Caller, seconds: float) -> Session:
-        url, pool, headers = self._http(transport)
+        url, pool, headers, auth = self._http(transport)
         session = self._new_session(caller)
         session.era = Era.LEGACY
-        carrier = SseCarrier(session, pool, url, headers, self._user_agent)
+        opening = self._headers(transport.session_headers)
+        carrier = SseCarrier(session, pool, url, headers + opening, self._user_agent, auth)
         try:
             await carrier.connect(seconds)
             session.carrier = carrier
@@ -444,16 +485,23 @@ class Server:
         caller = out.caller
         if caller.log_level is not None and caller.era is Era.MODERN and session.era is Era.LEGACY:
             await self._widen_log_level(session, try_str(caller.log_level))
+        if self.bindings is not None:
+            self.bindings.check(out)
         try:
-            return await session.request(out)
+            reply = await session.request(out)
         except SessionLost:
             self._forget(session)
             out.params.pop("_meta", None)
             session = await self.session(out.caller)
+            if self.bindings is not None:
+                self.bindings.check(out)
             try:
-                return await session.request(out)
+                reply = await session.request(out)
             except SessionLost:
                 raise evidence.not_sent(self.key, "the server ended the session twice") from None
+        if self.bindings is not None:
+            self.bindings.note(out, reply)
+        return reply
 
     # -- log levels of legacy sessions: the client's own, also where the session is younger than its wish -------------
 
@@ -510,6 +558,8 @@ class Server:
         for session in list(self.sessions.values()):
             if session.caller is not None and session.caller.client == client:
                 self._discard(session)
+        if self.bindings is not None:
+            self.bindings.forget(client)
 
     def close_idle(self, now: float) -> None:
         """End sessions of one client that nobody has used for a while."""

@@ -27,6 +27,10 @@ class Registration(msgspec.Struct, frozen=True, kw_only=True):
     redirect_uri: str | None = None
     """The redirect URI that was registered; None where the registration has no redirect (client credentials)."""
 
+    def __repr__(self) -> str:
+        # A repr ends up in tracebacks; no secret may.
+        return f"Registration({self.issuer!r}, {self.client_id!r}, {self.source})"
+
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """The token endpoint's no to a refresh, in its own words (cut, masked)."""
@@ -64,5 +68,10 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     presented_again: bool = False
     """With `spent`: it was presented once more after the answer was lost."""
     refusal: Refusal | None = None
+    after_rejection: bool = False
+    """True where the access token was fetched because the server took the one before it no longer."""
     skew: float = 0.0
     """Seconds to add to this machine's clock to get the server's (from `Date` headers)."""
+
+    def __repr__(self) -> str:
+        return f"Grant({self.resource!r}, {self.issuer!r}, generation {self.generation}, {self.state})"

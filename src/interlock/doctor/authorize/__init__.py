@@ -1,0 +1,1 @@
+"""How callers log in to the server: documents, registration, grant, token, and the login that may be open."""

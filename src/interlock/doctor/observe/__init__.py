@@ -1,0 +1,1 @@
+"""What was written down about earlier refreshes and logins."""

@@ -1,0 +1,245 @@
+"""The one real call that setup ends with: the entry's command is started as the host would start it, and asked for its tools.
+
+The environment is the narrow one of the strictest hosts, so that what works here works there. A configuration that merely
+looks right proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+DEADLINE_SECONDS = 30.0
+LEAVE_SECONDS = 3.0
+"""How long the process gets to end by itself after its input was closed."""
+
+# What Codex lets through (its whitelist is the narrowest that was observed), and what Windows programs cannot do without.
+_KEPT = (
+    "HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "USERNAME", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "TEMP", "TMP",
+    "COMSPEC", "PATHEXT", "WINDIR", "HOMEDRIVE", "HOMEPATH",
+)  # fmt: skip
+_REVISION = "2025-06-18"
+
+
+class Outcome(NamedTuple):
+    kind: Literal["tools", "login", "wait", "refused", "silent", "not_started"]
+    """`login`: it works, and a person has to log in at `authorize_url`."""
+    tools: tuple[str, ...] = ()
+    authorize_url: str | None = None
+    said: str = ""
+    """The server's or the system's words, for people."""
+    seconds: float = 0.0
+    verdict: str | None = None
+    server: str | None = None
+
+
+def clean_environment(environ: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
+    """What a host passes on at the least, and the variables that the entry names."""
+    return {name: environ[name] for name in (*_KEPT, *names) if name in environ}
+
+
+def call(command: Sequence[str], environ: Mapping[str, str], seconds: float = DEADLINE_SECONDS) -> Outcome:
+    """Start it, `initialize`, `tools/list`. Never raises; answers within `seconds` and a little."""
+    begun = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            start_new_session=True,  # a login that is under way outlives this command
+        )
+    except OSError as error:
+        return Outcome("not_started", said=f"{command[0]}: {error.strerror or error}")
+    conversation = _Conversation(process, begun + seconds)
+    outcome = conversation.hold()
+    conversation.leave(stay=outcome.kind == "login")
+    return outcome._replace(seconds=time.monotonic() - begun)
+
+
+class _Conversation:
+    """Reading in threads, because Windows cannot wait for several pipes at once."""
+
+    def __init__(self, process: subprocess.Popen[bytes], until: float) -> None:
+        self._process = process
+        self._until = until
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._errors: list[bytes] = []
+        self._threads = [
+            threading.Thread(target=self._read_answers, daemon=True),
+            threading.Thread(target=self._read_errors, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def hold(self) -> Outcome:
+        first = self._ask(
+            1,
+            "initialize",
+            {"protocolVersion": _REVISION, "capabilities": {}, "clientInfo": {"name": "interlock-setup", "version": "1"}},
+        )
+        if first is None:
+            return self._no_answer("initialize")
+        if "error" in first:
+            return _refused(first["error"])
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        listed = self._ask(2, "tools/list", {})
+        if listed is None:
+            return self._no_answer("tools/list")
+        if "error" in listed:
+            return _refused(listed["error"])
+        result = listed.get("result")
+        tools = result.get("tools") if isinstance(result, dict) else None
+        names = tuple(str(tool["name"]) for tool in tools or () if isinstance(tool, dict) and "name" in tool)
+        url = _authorize_url(result)
+        if url is not None:
+            return Outcome("login", names, url, server=_server(first))
+        if not names and (asked := self._ask(3, "tools/call", {"name": "interlock-setup-probe", "arguments": {}})):
+            # An empty list may mean that nobody has logged in yet. A call says so, and no server has this tool.
+            url = _authorize_url(asked)
+            if url is not None:
+                return Outcome("login", (), url, said=_words(asked), server=_server(first))
+            waiting = _refused(asked.get("error") or _meta(asked))
+            if waiting.verdict in ("wait", "outcome_unknown") or _unreached(waiting):
+                return waiting._replace(said=waiting.said or _words(asked), server=_server(first))
+        return Outcome("tools", names, server=_server(first))
+
+    def leave(self, *, stay: bool) -> None:
+        """Close its input, as a host does at the end. With `stay` a process that keeps a login open is left alone."""
+        try:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        except OSError:
+            pass
+        try:
+            self._process.wait(LEAVE_SECONDS)
+        except subprocess.TimeoutExpired:
+            if stay:
+                return
+            self._process.terminate()
+            try:
+                self._process.wait(LEAVE_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def _ask(self, id: int, method: str, params: Mapping[str, object]) -> dict[str, object] | None:
+        """The answer to this request; None where none came in time or the process ended."""
+        if not self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params}):
+            return None
+        while (left := self._until - time.monotonic()) > 0:
+            try:
+                line = self._lines.get(timeout=left)
+            except queue.Empty:
+                return None
+            if line is None:
+                self._lines.put(None)
+                return None
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(message, dict) and message.get("id") == id and "method" not in message:
+                return message
+        return None
+
+    def _send(self, message: Mapping[str, object]) -> bool:
+        if self._process.stdin is None:
+            return False
+        try:
+            self._process.stdin.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            return False
+        return True
+
+    def _no_answer(self, method: str) -> Outcome:
+        ended = self._process.poll()
+        if ended is None and time.monotonic() < self._until:
+            try:  # its output ended before it did
+                ended = self._process.wait(LEAVE_SECONDS)
+            except subprocess.TimeoutExpired:
+                ended = None
+        if ended is not None:
+            self._threads[1].join(LEAVE_SECONDS)
+        words = b"".join(self._errors).decode("utf-8", "replace").strip().splitlines()
+        last = f": {words[-1][:400]}" if words else ""
+        if ended is not None:
+            return Outcome("not_started", said=f"it ended with exit code {ended} before it answered {method}{last}")
+        return Outcome("silent", said=f"{method} was not answered in time{last}")
+
+    def _read_answers(self) -> None:
+        if self._process.stdout is not None:
+            for line in self._process.stdout:
+                self._lines.put(line)
+        self._lines.put(None)
+
+    def _read_errors(self) -> None:
+        if self._process.stderr is not None:
+            for line in self._process.stderr:
+                self._errors = [*self._errors[-20:], line]
+
+
+def _refused(error: object) -> Outcome:
+    """A JSON-RPC error: `wait` with a URL is a login, and what else it says counts as it says."""
+    if not isinstance(error, dict):
+        return Outcome("refused")
+    data = error.get("data")
+    known = data if isinstance(data, dict) else error
+    url = known.get("authorize_url")
+    verdict = known.get("verdict")
+    said = str(error.get("message", ""))
+    if isinstance(url, str) and url:
+        return Outcome("login", authorize_url=url, said=said, verdict="wait")
+    kind: Literal["wait", "refused"] = "wait" if verdict == "wait" else "refused"
+    return Outcome(kind, said=said, verdict=verdict if isinstance(verdict, str) else None)
+
+
+def _unreached(outcome: Outcome) -> bool:
+    """`never_reached` because the server is not there; that it has no such tool is what the probe expects."""
+    return outcome.verdict == "never_reached" and "reach" in outcome.said.lower() and "tool" not in outcome.said.lower()
+
+
+def _authorize_url(value: object) -> str | None:
+    """Wherever in an answer it stands: error data, `_meta` of a result."""
+    if isinstance(value, dict):
+        url = value.get("authorize_url")
+        if isinstance(url, str) and url:
+            return url
+        return next((found for part in value.values() if (found := _authorize_url(part)) is not None), None)
+    if isinstance(value, list):
+        return next((found for part in value if (found := _authorize_url(part)) is not None), None)
+    return None
+
+
+def _meta(answer: Mapping[str, object]) -> object:
+    result = answer.get("result")
+    return result.get("_meta") if isinstance(result, dict) else None
+
+
+def _words(answer: Mapping[str, object]) -> str:
+    error, result = answer.get("error"), answer.get("result")
+    if isinstance(error, dict):
+        return str(error.get("message", ""))
+    content = result.get("content") if isinstance(result, dict) else None
+    texts = [str(part["text"]) for part in content or () if isinstance(part, dict) and "text" in part]
+    return "\n".join(texts)
+
+
+def _server(first: Mapping[str, object]) -> str | None:
+    result = first.get("result")
+    info = result.get("serverInfo") if isinstance(result, dict) else None
+    return str(info["name"]) if isinstance(info, dict) and "name" in info else None
+
+
+def home_folder(environ: Mapping[str, str]) -> str:
+    """The user's home, as a host sees it."""
+    return os.path.expanduser("~") if "HOME" not in environ else environ["HOME"]

@@ -1,0 +1,306 @@
+"""Finds out how a server wants its callers authorized: its resource metadata, and its authorization server's metadata.
+
+Protected resource metadata: RFC 9728. Authorization server metadata: RFC 8414 and OpenID Connect discovery. Orders and refusals:
+MCP 2026-07-28, authorization-server-discovery. Servers of 2025-03-26 have neither; their origin is the authorization server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from interlock.manifest.config import OAuth
+from interlock.upstream.oauth.address import Address, BadAddress, permitted, shown, take_apart
+from interlock.upstream.oauth.challenge import Bearer
+from interlock.upstream.oauth.documents import Discovered, ResourceMetadata, ServerMetadata
+from interlock.upstream.oauth.fetch import Answer, Fetcher, FetchFailed
+from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
+
+MAX_CANDIDATES = 8
+"""Addresses of resource metadata, and authorization servers, that are tried."""
+
+
+class DiscoveryFailed(Exception):
+    """`what`: for people, what was tried and seen, and what to do. `unreachable`: an outage that may pass by itself."""
+
+    def __init__(self, what: str, *, unreachable: bool) -> None:
+        super().__init__(what)
+        self.what = what
+        self.unreachable = unreachable
+
+
+class _Search:
+    """One discovery: its deadline, and what was seen so far, for the error."""
+
+    def __init__(self, fetch: Fetcher, seconds: float) -> None:
+        self._fetch = fetch
+        self._end = time.monotonic() + seconds
+        self._share = seconds / 3
+        self.seen: list[str] = []
+        self.outage = False
+
+    async def document(self, url: str) -> dict[str, object] | None:
+        """The JSON object at an address; None where there is none, which is then noted."""
+        left = self._end - time.monotonic()
+        if left <= 0:
+            self.outage = True
+            self.seen.append(f"{shown(url)}: not tried, the time was up")
+            return None
+        try:
+            # One address that hangs must leave time for the others.
+            answer = await self._fetch.get(url, min(left, max(self._share, 1.0)))
+        except FetchFailed as failure:
+            self.outage = True
+            self.seen.append(failure.what.rstrip("."))
+            return None
+        document = answer.json() if answer.status == 200 else None
+        if document is None:
+            self._note(url, answer)
+        return document
+
+    def _note(self, url: str, answer: Answer) -> None:
+        if answer.status >= 500 or answer.status in (408, 429):
+            self.outage = True
+        if 300 <= answer.status < 400:
+            what = f"HTTP {answer.status}, which leads to another origin and was not followed"
+        elif answer.status == 200:
+            what = "no JSON object"
+        else:
+            what = f"HTTP {answer.status}"
+        self.seen.append(f"{shown(url)}: {what}")
+
+    def failure(self, what: str, todo: str) -> DiscoveryFailed:
+        """The error. An outage anywhere on the way outweighs: what was not reached may have been the right one."""
+        seen = "; ".join(self.seen[:12])
+        advice = "It may pass by itself; try again later." if self.outage else todo
+        return DiscoveryFailed(f"{what} {advice}{f' Seen: {seen}.' if seen else ''}", unreachable=self.outage)
+
+
+async def discover(
+    fetch: Fetcher,
+    server_url: str,
+    challenge: Bearer | None,
+    settings: OAuth,
+    seconds: float,
+    *,
+    prefer_issuer: str | None = None,
+) -> Discovered:
+    """Everything needed to ask for a grant for `server_url`, within `seconds`. Raises DiscoveryFailed.
+
+    `challenge`: of the 401 or 403 that led here, if one did. `prefer_issuer`: where a grant exists already; taken if the
+    server still names it, and then no other one is tried.
+    """
+    try:
+        server = permitted(server_url)  # a token sent over plain http belongs to everybody on the way
+    except BadAddress as error:
+        raise DiscoveryFailed(f"No grant is asked for {shown(server_url)}: {error}.", unreachable=False) from None
+    search = _Search(fetch, seconds)
+    remarks: list[str] = []
+    resource = await _resource(search, server, challenge, settings, remarks)
+    conventional = resource is None
+    named = resource.authorization_servers if resource is not None else ()
+    if resource is not None and not named:
+        remarks.append("The resource metadata names no authorization server; the server's own origin was taken.")
+    issuers = _issuers(named, prefer_issuer) if named else (server.root,)
+    metadata = await _server(search, issuers, server, remarks, conventional)
+    _usable(metadata, settings, conventional, remarks)
+    return Discovered(
+        server_url=server_url,
+        resource=settings.resource or (resource.resource if resource is not None else _own_resource(server)),
+        issuer=metadata.issuer,
+        metadata=metadata,
+        scopes_supported=resource.scopes_supported if resource is not None else None,
+        challenge_scope=challenge.scope if challenge is not None else None,
+        conventional=conventional,
+        remarks=tuple(remarks),
+    )
+
+
+# -- the resource
+
+
+async def _resource(
+    search: _Search, server: Address, challenge: Bearer | None, settings: OAuth, remarks: list[str]
+) -> ResourceMetadata | None:
+    """The resource metadata that fits the server; None where the server has none."""
+    wrong: list[str] = []
+    named = challenge.resource_metadata[:MAX_CANDIDATES] if challenge is not None else ()
+    usual = tuple(_resource_places(server))
+    for url in dict.fromkeys((*named, *usual)):
+        try:
+            permitted(url, loopback=server.loopback)
+        except BadAddress as error:
+            search.seen.append(f"{shown(url)}: not tried, {error}")
+            continue
+        document = await search.document(url)
+        if document is None:
+            continue
+        if "resource" not in document and "authorization_servers" not in document:
+            search.seen.append(f"{shown(url)}: not resource metadata")
+            continue
+        try:
+            noted: list[str] = []
+            found = resource_metadata(document, noted)
+            _must_cover(found.resource, server, settings, noted)
+        except BadDocument as error:
+            wrong.append(f"{shown(url)}: {error}")
+            continue
+        remarks += noted
+        if named and url not in named:
+            remarks.append(f"The resource metadata that the challenge names could not be used; {shown(url)} was taken.")
+        return found
+    if wrong:
+        search.seen[:0] = wrong
+        raise search.failure(
+            f"The resource metadata of {shown(server.root + server.path)} cannot be used.",
+            "The server's operator has to correct it. Where its `resource` is meant so, set oauth.resource to exactly that value.",
+        )
+    if search.outage:
+        raise search.failure(f"The resource metadata of {shown(server.root + server.path)} could not be read.", "")
+    if named:
+        remarks.append("The challenge names resource metadata that is not there; the server's own origin was taken.")
+    return None
+
+
+def _resource_places(server: Address) -> Iterator[str]:
+    """RFC 9728 section 3.1: the well-known path goes between host and path; then the root one."""
+    well_known = f"{server.root}/.well-known/oauth-protected-resource"
+    path = server.path.rstrip("/")
+    if path or server.query:
+        yield f"{well_known}{path}{server.query}"
+    yield well_known
+
+
+def _must_cover(resource: str, server: Address, settings: OAuth, remarks: list[str]) -> None:
+    """The server's address has to lie within the resource (RFC 9728 section 3.3). Raises BadDocument."""
+    if settings.resource is not None and settings.resource == resource:
+        if not _covers(resource, server):
+            remarks.append("The resource metadata is for another address; oauth.resource says that this is meant so.")
+        return
+    if not _covers(resource, server):
+        raise BadDocument(f"its resource is {resource[:300]!r}, which is not this server")
+
+
+def _covers(resource: str, server: Address) -> bool:
+    try:
+        claimed = take_apart(resource)
+    except BadAddress:
+        return False
+    if claimed.origin != server.origin or claimed.fragment or (claimed.query and claimed.query != server.query):
+        return False
+    path = claimed.path.rstrip("/")
+    return server.path.rstrip("/") == path or server.path.startswith(f"{path}/")
+
+
+def _own_resource(server: Address) -> str:
+    """The server's own address as a resource: no fragment, and no slash after a bare host (2026-07-28: Canonical Server URI)."""
+    path = "" if server.path == "/" and not server.query else server.path
+    return f"{server.root}{path}{server.query}"
+
+
+# -- the authorization server
+
+
+def _issuers(named: tuple[str, ...], preferred: str | None) -> tuple[str, ...]:
+    """Which authorization servers to try. The choice is the client's (RFC 9728 section 7.6): in the server's order."""
+    if preferred is not None:
+        for issuer in named:
+            if issuer == preferred or same_but_slash(issuer, preferred):
+                return (issuer,)
+    return tuple(dict.fromkeys(named))[:MAX_CANDIDATES]
+
+
+async def _server(
+    search: _Search,
+    issuers: tuple[str, ...],
+    server: Address,
+    remarks: list[str],
+    conventional: bool,
+) -> ServerMetadata:
+    wrong = False
+    for issuer in issuers:
+        try:
+            address = permitted(issuer, loopback=server.loopback)
+            if address.query or address.fragment:
+                raise BadAddress("an issuer has no query and no fragment")
+        except BadAddress as error:
+            search.seen.append(f"issuer {shown(issuer)}: not tried, {error}")
+            continue
+        for url in _server_places(address):
+            document = await search.document(url)
+            if document is None:
+                continue
+            try:
+                noted: list[str] = []
+                metadata = server_metadata(document, loopback=address.loopback, remarks=noted)
+                _must_be(metadata.issuer, issuer, noted)
+            except BadDocument as error:
+                wrong = True
+                search.seen.append(f"{shown(url)}: {error}")
+                continue
+            remarks += noted
+            return metadata
+    if conventional and not wrong and not search.outage:
+        remarks.append("The server publishes no metadata at all; the endpoints of revision 2025-03-26 are taken.")
+        return ServerMetadata(
+            issuer=server.root,
+            authorization_endpoint=f"{server.root}/authorize",
+            token_endpoint=f"{server.root}/token",
+            registration_endpoint=f"{server.root}/register",
+        )
+    listed = ", ".join(shown(each) for each in issuers[:4])
+    raise search.failure(
+        f"No usable metadata of the authorization server ({listed}) was found.",
+        "The operator of the server or of its authorization server has to correct it.",
+    )
+
+
+def _server_places(issuer: Address) -> Iterator[str]:
+    """The three places for an issuer with a path, the two for one without (2026-07-28, authorization-server-discovery)."""
+    path = issuer.path.rstrip("/")
+    yield f"{issuer.root}/.well-known/oauth-authorization-server{path}"
+    yield f"{issuer.root}/.well-known/openid-configuration{path}"
+    if path:
+        yield f"{issuer.root}{path}/.well-known/openid-configuration"
+
+
+def _must_be(claimed: str, expected: str, remarks: list[str]) -> None:
+    """Identical strings (RFC 8414 section 3.3); only the slash after a bare host is forgiven. Raises BadDocument."""
+    if claimed == expected:
+        return
+    if not same_but_slash(claimed, expected):
+        raise BadDocument(f"it says that its issuer is {claimed[:300]!r}, and {expected[:300]!r} was asked for")
+    remarks.append(
+        f"The issuer is {claimed!r} in its own metadata and {expected!r} in the server's: not the same string. The slash was forgiven."
+    )
+
+
+def _usable(metadata: ServerMetadata, settings: OAuth, conventional: bool, remarks: list[str]) -> None:
+    """Whether the flow that the manifest asks for can run there. Raises DiscoveryFailed."""
+    needed = {"token_endpoint": metadata.token_endpoint}
+    if settings.flow == "browser":
+        needed["authorization_endpoint"] = metadata.authorization_endpoint
+    elif settings.flow == "device":
+        needed["device_authorization_endpoint"] = metadata.device_authorization_endpoint
+    missing = [name for name, value in needed.items() if value is None]
+    if missing:
+        raise DiscoveryFailed(
+            f"The authorization server {shown(metadata.issuer)} names no usable {' and no usable '.join(missing)}, which the flow "
+            f"{settings.flow!r} needs. Choose another oauth.flow, or ask its operator.",
+            unreachable=False,
+        )
+    if settings.flow != "browser" or (conventional and metadata.code_challenge_methods_supported is None):
+        return
+    # 2026-07-28, security-considerations, Authorization Code Protection: without the promise, refuse.
+    if "S256" in (metadata.code_challenge_methods_supported or ()):
+        return
+    if not settings.allow_missing_pkce:
+        raise DiscoveryFailed(
+            f"The authorization server {shown(metadata.issuer)} does not say that it checks PKCE with S256 "
+            "(code_challenge_methods_supported), and MCP forbids a login there. Ask its operator; or, knowing the risk that a "
+            "stolen code can be used, set oauth.allowMissingPkce: true for this server. That is not conforming.",
+            unreachable=False,
+        )
+    remarks.append(
+        "The authorization server does not promise PKCE; oauth.allowMissingPkce goes on all the same. Not conforming."
+    )

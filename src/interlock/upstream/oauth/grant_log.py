@@ -1,0 +1,187 @@
+"""`grant.log`: a short chronicle of refreshes, refusals and logins of this machine, in the server's own words.
+
+It outlives the session of a host, so that "why did I have to log in again?" has an answer. No token is ever in it. All
+processes write into one file; a line is written in one piece, and none is lost but by rotation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import quote, quote_plus
+
+from interlock.upstream.oauth import private_files
+
+NAME = "grant.log"
+ROTATE_AT = 256 * 1024
+"""Bytes; then it becomes `grant.log.1`, and the one before that goes."""
+TEXT_LIMIT = 500
+MASK = "[redacted]"
+
+_APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_LOCK_SECONDS = 0.1
+
+# Shapes of secrets in a server's words: a JSON Web Token, what follows a scheme, the value of a telling name (RFC 6749,
+# 7636, 8628), and any long run that looks like no word. Errs towards masking: a UUID may be a refresh token.
+_JWT = re.compile(r"eyJ[\w-]{6,}+(?:\.[\w-]*+){0,4}+")
+_SCHEME = re.compile(r"\b(bearer|basic|dpop)([ \t]++)(?=[\w.~+/=-]*[\d._~+/=])[\w.~+/=-]{6,}+", re.IGNORECASE)
+_NAMED = re.compile(
+    r"""(?P<name>(?:access|refresh|id|device|user|registration_access|initial_access)[_-]?(?:token|code)|client[_-]?secret
+         |code[_-]?verifier|client[_-]?assertion|assertion|password|passwd|secret|api[_-]?key|authorization|token|code|state)
+        (?P<between>["']?\s{0,3}[=:]\s{0,3}["']?)(?P<value>[^\s"'&,;]{6,}+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_OPAQUE = re.compile(r"[A-Za-z0-9_~+=.-]{20,}+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{32,}+={0,2}")
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
+)
+
+
+class GrantLog:
+    """One for a process. `build` is asked at each line."""
+
+    def __init__(self, home: Path, build: Callable[[], str]) -> None:
+        self._home = home
+        self._file = home / NAME
+        self._build = build
+
+    def write(self, event: str, about: str, text: str, secrets: Iterable[str] = ()) -> None:
+        """One line: local time, build, process, event, what it is about (the resource's host), words. Never raises.
+
+        `secrets` are masked wherever they stand, also percent-encoded; pass every token and secret that is at hand.
+        """
+        with contextlib.suppress(Exception):
+            self._append(self._line(event, about, text, tuple(secrets)))
+
+    def _line(self, event: str, about: str, text: str, secrets: tuple[str, ...]) -> bytes:
+        now = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        words = [now, _word(self._build()), str(os.getpid())]
+        words += [_word(_exact(event, secrets)), _word(_exact(about, secrets))]
+        line = " ".join(words) + " " + mask(text, secrets)
+        return line.rstrip().encode("utf-8", "replace") + b"\n"
+
+    def _append(self, line: bytes) -> None:
+        from interlock.upstream.oauth.file_lock import Busy, locked_now
+
+        private_files.create_missing(self._home)
+        try:
+            with locked_now(self._home / f"{NAME}.lock", _LOCK_SECONDS):
+                self._put_alone(line)
+        except (Busy, OSError):
+            # A stopped process holds it, or there can be no lock. Appending at the end is one step on POSIX without one.
+            descriptor = self._open()
+            if descriptor is not None:
+                with _closing(descriptor):
+                    os.write(descriptor, line)
+
+    def _put_alone(self, line: bytes) -> None:
+        """Under the lock: rotate where it is time, and take back what a full disk took only half of."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.lstat(self._file).st_size + len(line) > ROTATE_AT:
+                with contextlib.suppress(OSError):
+                    os.replace(self._file, self._file.with_name(f"{NAME}.1"))
+        descriptor = self._open()
+        if descriptor is None:
+            return
+        with _closing(descriptor):
+            before = os.fstat(descriptor).st_size
+            written = 0
+            with contextlib.suppress(OSError):
+                written = os.write(descriptor, line)
+            if written < len(line) and os.fstat(descriptor).st_size == before + written:
+                os.ftruncate(descriptor, before)
+
+    def _open(self) -> int | None:
+        try:
+            descriptor = os.open(self._file, _APPEND)
+        except FileNotFoundError:
+            private_files.owned_file(self._file)
+            descriptor = os.open(self._file, _APPEND)
+        except OSError:
+            if not self._repaired():
+                return None
+            private_files.owned_file(self._file)
+            descriptor = os.open(self._file, _APPEND)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            return None
+        if sys.platform != "win32" and stat.S_IMODE(status.st_mode) != 0o600:
+            with contextlib.suppress(OSError):
+                os.fchmod(descriptor, 0o600)
+        return descriptor
+
+    def _repaired(self) -> bool:
+        """A planted link, or another user's file (of a time as root), is set aside; ours without its modes gets them back."""
+        try:
+            status = os.lstat(self._file)
+        except OSError:
+            return False
+        if stat.S_ISLNK(status.st_mode):
+            return private_files.set_aside(self._file, "link") is not None
+        if sys.platform == "win32" or not stat.S_ISREG(status.st_mode):
+            return False
+        if status.st_uid != os.geteuid():
+            return private_files.set_aside(self._file, "foreign") is not None
+        os.chmod(self._file, 0o600)
+        return True
+
+
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """One line of at most 500 characters, printable, without the secrets given and without what looks like one."""
+    text = _exact(text, secrets)
+    text = _UNPRINTABLE.sub(" ", text)
+    text = _JWT.sub(MASK, text)
+    text = _SCHEME.sub(lambda found: f"{found[1]}{found[2]}{MASK}", text)
+    text = _NAMED.sub(_masked_value, text)
+    text = _BASE64.sub(lambda found: MASK if _random(found[0]) else found[0], text)
+    text = _OPAQUE.sub(lambda found: MASK if _random(found[0]) else found[0], text)
+    # Cut last: half a secret would not be known for one.
+    return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 6] + " [cut]"
+
+
+def _masked_value(found: re.Match[str]) -> str:
+    value = found["value"]
+    # `error code: invalid_grant` is what the log is for.
+    return (
+        found[0]
+        if re.fullmatch(r"[a-z]+(?:_[a-z]+)*[.:]?|\[redacted\]", value)
+        else found["name"] + found["between"] + MASK
+    )
+
+
+def _random(run: str) -> bool:
+    """Digits among letters, more than a version or a host name with a number has."""
+    digits = sum(character.isdigit() for character in run)
+    letters = sum(character.isalpha() for character in run)
+    mixed = any(c.isupper() for c in run) and any(c.islower() for c in run)
+    if not letters:
+        return digits >= 20
+    return digits >= 4 or (digits >= 1 and mixed)
+
+
+def _exact(text: str, secrets: Iterable[str]) -> str:
+    for secret in sorted({each for each in secrets if each}, key=len, reverse=True):
+        for form in {secret, quote(secret, safe=""), quote_plus(secret)}:
+            text = text.replace(form, MASK)
+    return text
+
+
+def _word(text: str) -> str:
+    """One field of the line: no space in it, never empty."""
+    return re.sub(r"\s+", "_", _UNPRINTABLE.sub("_", text))[:200] or "-"

@@ -1,0 +1,55 @@
+"""What all authorizations of one process share: the machine's grants, the log, open sign-ins, and one HTTP client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from interlock.upstream.oauth.fetch import Fetcher
+from interlock.upstream.oauth.flow import Logins
+from interlock.upstream.oauth.grant_log import GrantLog
+from interlock.upstream.oauth.grant_store import GrantStore
+from interlock.upstream.oauth.timing import Timing
+
+
+@dataclass(slots=True)
+class Shared:
+    """`announce` tells the person at the machine something on standard error; each text is passed on once."""
+
+    store: GrantStore
+    fetch: Fetcher
+    log: GrantLog
+    logins: Logins
+    timing: Timing
+    environ: Mapping[str, str]
+    announce: Callable[[str], None]
+    _said: set[str] = field(default_factory=set)
+
+    def say(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.announce(text)
+
+    async def close(self) -> None:
+        await self.logins.close()
+        await self.fetch.close()
+
+
+def shared_for(
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    build: Callable[[], str],
+    user_agent: str,
+    announce: Callable[[str], None],
+    open_browser: Callable[[str], bool] | None,
+    timing: Timing | None = None,
+) -> Shared:
+    """Everything for one process. `open_browser` is None where no browser may be opened from here."""
+    timing = timing or Timing()
+    store = GrantStore(home)
+    fetch = Fetcher(user_agent=user_agent, environ=environ)
+    log = GrantLog(home, build)
+    logins = Logins(home, store, fetch, log, build=build, open_browser=open_browser, timing=timing)
+    return Shared(store, fetch, log, logins, timing, environ, announce)

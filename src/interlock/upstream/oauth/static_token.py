@@ -1,0 +1,92 @@
+"""A personal access token from the environment or a file: no discovery, no browser, no refresh, the grants untouched."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from interlock.manifest.config import TokenSource
+from interlock.model.fault import Fault
+from interlock.model.stage import Stage
+from interlock.model.verdict import Verdict
+
+MAX_BYTES = 64 * 1024
+
+
+class StaticToken:
+    """The environment wins over the file. A file is read again when it changes, so that a new token needs no restart."""
+
+    def __init__(self, server: str, source: TokenSource, environ: Mapping[str, str]) -> None:
+        self._server = server
+        self._source = source
+        self._environ = environ
+        self._read: tuple[int, str] | None = None
+        self._last = ""
+        self.name = ""
+        """Which source the token came from, for people."""
+
+    def current(self) -> str | None:
+        try:
+            return self._value()
+        except Fault:
+            return None
+
+    async def ready(self, seconds: float) -> str:
+        return self._value()
+
+    async def refused(self, used: str, status: int, headers: Mapping[bytes, bytes], seconds: float) -> str:
+        value = self._value()
+        if value != used and status == 401:
+            return value  # the file was changed meanwhile
+        what = "has too narrow scopes for this call" if status == 403 else "was rejected"
+        raise Fault(
+            "token-rejected",
+            f"{self._server}: the token from {self.name} {what} (HTTP {status}); the server did not act on the request. Put a good "
+            "token there; nothing else was tried.",
+            stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=self._server, retry="later", http_status=status,
+        )  # fmt: skip
+
+    def heard(self, headers: Mapping[bytes, bytes]) -> None:
+        return
+
+    def mask(self, text: str) -> str:
+        return text.replace(self._last, "[redacted]") if len(self._last) >= 6 else text
+
+    def _value(self) -> str:
+        """Raises Fault where there is no token, or one that cannot be used."""
+        token = ""
+        if self._source.env is not None:
+            self.name = f"the environment variable {self._source.env}"
+            token = self._environ.get(self._source.env, "").strip()
+        if not token and self._source.file is not None:
+            self.name = f"the file {self._source.file}"
+            token = self._from_file(self._source.file)
+        if not token:
+            raise self._fault("there is no token there")
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise self._fault("what is there cannot be sent as a token: it has spaces, line breaks or other characters")
+        self._last = token
+        return f"Bearer {token}"
+
+    def _from_file(self, path: Path) -> str:
+        try:
+            status = os.stat(path)
+            if sys.platform != "win32" and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise self._fault(f"others may read it; run `chmod 600 {path}`")
+            if self._read is None or self._read[0] != status.st_mtime_ns:
+                with open(path, encoding="utf-8") as file:
+                    self._read = (status.st_mtime_ns, file.read(MAX_BYTES).strip())
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise self._fault(f"it cannot be read ({reason})") from None
+        return self._read[1]
+
+    def _fault(self, why: str) -> Fault:
+        return Fault(
+            "token-rejected",
+            f"{self._server}: the token from {self.name or 'nowhere'}: {why}. The server did not get the request.",
+            stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=self._server, retry="later",
+        )  # fmt: skip

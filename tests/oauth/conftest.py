@@ -1,0 +1,30 @@
+"""Fixtures: the lab in either era, and the real authorization server, skipped with the reason where Node.js is missing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.conformance import programs
+
+from interlock.lab.auth import AuthLab
+
+from .oidc import OidcLab, oidc_lab
+
+
+@pytest.fixture
+async def auth_lab() -> AsyncIterator[AuthLab]:
+    """The scripted servers, modern era, honest until told otherwise."""
+    async with AuthLab() as lab:
+        yield lab
+
+
+@pytest.fixture
+async def real_lab() -> AsyncIterator[OidcLab]:
+    """oidc-provider with an MCP server of the modern era behind it."""
+    try:
+        programs.node()
+    except programs.Missing as missing:
+        pytest.skip(str(missing))
+    async with oidc_lab() as lab:
+        yield lab
