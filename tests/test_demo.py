@@ -36,7 +36,7 @@ def test_demo_lists_calls_and_traces(child_environment: dict[str, str], tmp_path
     assert '"timezone": "Europe/Berlin"' in shown
     assert "Author: Interlock demo" in shown
     assert "error -32602: Unknown tool: issues__delete" in shown
-    assert "Interlock: outcome_unknown: notes:" in shown
+    assert re.search(r"interlock v\S+: outcome_unknown: notes:", shown)
     assert re.findall(r"^  status  (\w+):", shown, re.MULTILINE) == ["ok", "denied", "outcome_unknown"]
     assert re.search(r"^  authorize  deny .*interlock\.yaml:\d+\)$", shown, re.MULTILINE)
 

@@ -33,6 +33,8 @@ class Settings:
     browser: bool = False
     """Whether it may open a browser (see browser.py); otherwise only URLs are printed, where it has that choice."""
     allow_missing_pkce: bool = False
+    grace_seconds: float | None = None
+    """How long a refusal is not yet believed, where the bridge waits at all."""
     bearer: str | None = None
     """A token for the server that needs no authorization server."""
 
@@ -46,7 +48,8 @@ class Launch:
 
 
 class Bridge(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def launch(self, url: str, home: Path, settings: Settings) -> Launch:
         """`home` is where it keeps its grants; two launches with one home share a machine."""
@@ -78,6 +81,8 @@ class Interlock:
             command.append("--no-browser")
         if settings.allow_missing_pkce:
             command.append("--allow-missing-pkce")
+        if settings.grace_seconds is not None:
+            command += ["--grace-seconds", f"{settings.grace_seconds:g}"]
         if settings.client_secret is not None:
             command += ["--client-secret-env", _SECRET_VARIABLE]
             environment[_SECRET_VARIABLE] = settings.client_secret
@@ -107,6 +112,8 @@ class McpRemote:
             protocol = "legacy" if settings.era == "legacy" else self.protocol
             command += ["--allow-http", "--transport", "http-only", "--protocol", protocol]
         environment = {"MCP_REMOTE_CONFIG_DIR": str(home)}
+        if settings.timeout is not None:
+            command += ["--headers-timeout", f"{settings.timeout:g}", "--body-timeout", f"{settings.timeout:g}"]
         if settings.client_id is not None:
             information = {"client_id": settings.client_id}
             if settings.client_secret is not None:

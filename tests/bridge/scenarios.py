@@ -147,7 +147,9 @@ def stub_arguments(schema: Json) -> Json:
     """The least that a tool's schema requires."""
     by_type: dict[str, Any] = {"string": "x", "integer": 0, "number": 0, "boolean": False, "object": {}, "array": []}
     properties = schema.get("properties") or {}
-    return {name: by_type.get((properties.get(name) or {}).get("type"), "x") for name in schema.get("required") or []}
+    return {
+        name: by_type.get(str((properties.get(name) or {}).get("type")), "x") for name in schema.get("required") or []
+    }
 
 
 async def _lists(visitor: Visitor) -> None:

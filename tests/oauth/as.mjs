@@ -40,7 +40,8 @@ const provider = new Provider(issuer, {
     },
   ],
   clientDefaults: { id_token_signed_response_alg: 'ES256' },
-  scopes: ['openid', 'offline_access'],
+  // What a registration may name; without the resource's scopes, one that asks for them is refused.
+  scopes: ['openid', 'offline_access', ...(settings.scopesInRegistration ? settings.scopes : [])],
   pkce: { required: () => true },
   rotateRefreshToken: true,
   issueRefreshToken: (ctx, client) => client.grantTypeAllowed('refresh_token'),

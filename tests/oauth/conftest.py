@@ -9,7 +9,7 @@ from tests.conformance import programs
 
 from interlock.lab.auth import AuthLab
 
-from .oidc import OidcLab, oidc_lab
+from .oidc import OidcLab, oidc_lab, provider_package
 
 
 @pytest.fixture
@@ -24,6 +24,7 @@ async def real_lab() -> AsyncIterator[OidcLab]:
     """oidc-provider with an MCP server of the modern era behind it."""
     try:
         programs.node()
+        provider_package()
     except programs.Missing as missing:
         pytest.skip(str(missing))
     async with oidc_lab() as lab:

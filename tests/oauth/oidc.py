@@ -108,9 +108,13 @@ async def oidc_lab(
     refresh_seconds: int = 3600,
     device_seconds: int = 120,
     registration: bool = True,
+    scopes_in_registration: bool = True,
     other_resources: tuple[str, ...] = (),
 ) -> AsyncIterator[OidcLab]:
-    """Run both. Raises `programs.Missing` where Node.js or the package is not installed."""
+    """Run both. Raises `programs.Missing` where Node.js or the package is not installed.
+
+    `scopes_in_registration=False`: a registration that names the resource's scopes is refused.
+    """
     node, package = programs.node(), provider_package()
     behave, truth, server = Behaviour(scopes_supported=("mcp",)), Truth(), None
 
@@ -118,7 +122,7 @@ async def oidc_lab(
         assert server is not None
         await server.handle(request, reply)
 
-    listener = Listener(handle, "/mcp")
+    listener = Listener(handle)
     await listener.up(0)
     url = f"http://127.0.0.1:{listener.port}/mcp"
     settings = {
@@ -129,6 +133,7 @@ async def oidc_lab(
         "refreshSeconds": refresh_seconds,
         "deviceSeconds": device_seconds,
         "registration": registration,
+        "scopesInRegistration": scopes_in_registration,
         "machineSecret": secrets.token_urlsafe(24),
     }
     process = await asyncio.create_subprocess_exec(

@@ -18,6 +18,7 @@ from interlock.cli.starting import run_loop
 from interlock.cli.stdio_serving import serve_alone
 
 if TYPE_CHECKING:
+    from interlock.serve.authorizing import SignIn
     from interlock.upstream.oauth.timing import Timing
 
 TIMES = {"login_seconds": 600.0, "snooze_seconds": 600.0, "grace_seconds": 120.0}
@@ -51,8 +52,8 @@ def run(args: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     greeting = getattr(args, "greeting", None) or Greeting()
-    browser = not args.no_browser
-    return run_loop(serve_alone(gateway, home_from(args), args.host, greeting, browser=browser, timing=_timing(args)))
+    sign_in: SignIn = "address" if args.no_browser else "browser"
+    return run_loop(serve_alone(gateway, home_from(args), args.host, greeting, sign_in=sign_in, timing=_timing(args)))
 
 
 def _timing(args: argparse.Namespace) -> Timing | None:

@@ -95,7 +95,7 @@ async def _beside(
     from interlock.serve.runtime import Runtime
 
     complain("the running `interlock up` has ended; this process serves the host from here on")
-    runtime = Runtime(loaded.gateway, home_from(args), browser=True)
+    runtime = Runtime(loaded.gateway, home_from(args), sign_in="browser")
     lines = joined.lost(runtime.front, new_client(args.host, os.getcwd()), out.backlog)
     assert lines is not None
     return await until_over(runtime, lines, reading, out, stop)

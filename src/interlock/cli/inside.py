@@ -44,7 +44,7 @@ class Inside:
     """One runtime and one client, for the length of a command."""
 
     def __init__(self, gateway: Gateway, home: Path, host: str | None = None) -> None:
-        self.runtime = Runtime(gateway, home)
+        self.runtime = Runtime(gateway, home, sign_in="command")
         principal = Principal(f"host:{host}" if host is not None else "local", "local", host)
         self.client = Client("command-line", principal, Era.MODERN)
         self.runtime.registry.clients[self.client.id] = self.client

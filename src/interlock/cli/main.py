@@ -21,6 +21,10 @@ COMMANDS: Final[dict[str, str]] = {
     "tools": "list all tools with their names and context cost",
     "call": "call one tool",
     "trace": "show the route that calls took",
+    "login": "sign in to a remote server, once for this machine",
+    "logout": "revoke a grant and forget it",
+    "grants": "list this machine's grants and open logins",
+    "doctor": "find out what is wrong on the way to a server",
     "credential": "print or revoke a host's credential",
     "demo": "run the demonstration on real servers",
 }

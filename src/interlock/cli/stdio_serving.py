@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from interlock.manifest.config import Gateway
+    from interlock.serve.authorizing import SignIn
     from interlock.serve.lines import LineClient
     from interlock.serve.runtime import Runtime
     from interlock.serve.stdio import StdoutWriter
@@ -29,7 +30,7 @@ async def serve_alone(
     host: str | None,
     greeting: Greeting,
     *,
-    browser: bool = True,
+    sign_in: SignIn = "browser",
     timing: Timing | None = None,
 ) -> int:
     """Serve the host from this process. Returns the exit code."""
@@ -40,7 +41,7 @@ async def serve_alone(
     from interlock.serve.runtime import Runtime
     from interlock.serve.stdio import StdoutWriter, read_stdin
 
-    runtime = Runtime(gateway, home, browser=browser, timing=timing)
+    runtime = Runtime(gateway, home, sign_in=sign_in, timing=timing)
     writer = StdoutWriter()
     await writer.open()
     client = new_client(host, os.getcwd())

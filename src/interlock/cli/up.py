@@ -12,6 +12,7 @@ from interlock.cli.common import home_from
 from interlock.cli.exit_codes import CONFIGURATION, OK, USAGE
 from interlock.cli.output import complain
 from interlock.cli.starting import announce, load, report_problems, run_loop
+from interlock.cli.stdio_serving import LINGER_SECONDS
 
 if TYPE_CHECKING:
     from interlock.manifest.loading import Loaded
@@ -189,5 +190,13 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
         local.close()
     await server.close(1.0)
     endpoint.sessions.close_all()
-    await runtime.close(0)
+    stop.clear()
+    closing = asyncio.ensure_future(runtime.close(0, linger=LINGER_SECONDS, on_linger=_say_linger))
+    again = asyncio.ensure_future(stop.wait())
+    await asyncio.wait([closing, again], return_when=asyncio.FIRST_COMPLETED)
+    again.cancel()
     return OK
+
+
+def _say_linger() -> None:
+    complain(f"a sign-in is open: waiting for it up to {LINGER_SECONDS:.0f} s (once more: stop at once)")

@@ -109,7 +109,9 @@ def _asked_of_lsof(pid: int) -> int | None:
 
 
 def _program(name: str) -> str | None:
-    return shutil.which(name) or next((path for path in (f"/usr/sbin/{name}", f"/bin/{name}") if os.path.exists(path)), None)
+    return shutil.which(name) or next(
+        (path for path in (f"/usr/sbin/{name}", f"/bin/{name}") if os.path.exists(path)), None
+    )
 
 
 def _output(command: list[str]) -> str:

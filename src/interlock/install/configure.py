@@ -189,7 +189,9 @@ def _by_command(
         from interlock.journal.redact import redact
 
         words = (told.stderr.strip() or told.stdout.strip() or f"exit code {told.returncode}").splitlines()[-1]
-        remarks.append(f"`{cli.program} mcp add` did not write the entry ({redact(words)[:200]}), so the file was edited.")
+        remarks.append(
+            f"`{cli.program} mcp add` did not write the entry ({redact(words)[:200]}), so the file was edited."
+        )
         return False
     others = {name for name in entries.at(before, job.host.root) if name != job.name}
     lost = sorted(others - set(after))
@@ -260,7 +262,9 @@ def _back_up(job: Job, path: str) -> str | None:
         private_folder(folder)
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         for attempt in range(100):
-            backup = os.path.join(folder, f"{job.host.id}-{stamp}{f'-{attempt}' if attempt else ''}-{os.path.basename(path)}")
+            backup = os.path.join(
+                folder, f"{job.host.id}-{stamp}{f'-{attempt}' if attempt else ''}-{os.path.basename(path)}"
+            )
             try:
                 descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             except FileExistsError:

@@ -135,7 +135,9 @@ _PROJECT: Mapping[str, tuple[tuple[str, Format, tuple[str, ...]], ...]] = {
 def plugin_with_bridge(host: Host, where: Where, url: str) -> Found | None:
     """An entry of one of the host's plugins that starts our bridge to this URL."""
     for pattern in host.plugins:
-        for path in sorted(glob.glob(os.path.join(glob.escape(where.home), pattern), recursive=True, include_hidden=True)):
+        for path in sorted(
+            glob.glob(os.path.join(glob.escape(where.home), pattern), recursive=True, include_hidden=True)
+        ):
             try:
                 text = read_text(path)
                 value = json.loads(text) if text is not None else None

@@ -7,7 +7,6 @@ looks right proves nothing.
 from __future__ import annotations
 
 import json
-import os
 import queue
 import subprocess
 import threading
@@ -26,6 +25,7 @@ _KEPT = (
     "COMSPEC", "PATHEXT", "WINDIR", "HOMEDRIVE", "HOMEPATH",
 )  # fmt: skip
 _REVISION = "2025-06-18"
+_PROBE = "interlock-setup-probe"
 
 
 class Outcome(NamedTuple):
@@ -38,6 +38,8 @@ class Outcome(NamedTuple):
     seconds: float = 0.0
     verdict: str | None = None
     server: str | None = None
+    slug: str | None = None
+    """Interlock's own name of the error (docs/errors.md), where it is one."""
 
 
 def clean_environment(environ: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
@@ -84,7 +86,11 @@ class _Conversation:
         first = self._ask(
             1,
             "initialize",
-            {"protocolVersion": _REVISION, "capabilities": {}, "clientInfo": {"name": "interlock-setup", "version": "1"}},
+            {
+                "protocolVersion": _REVISION,
+                "capabilities": {},
+                "clientInfo": {"name": "interlock-setup", "version": "1"},
+            },
         )
         if first is None:
             return self._no_answer("initialize")
@@ -102,14 +108,12 @@ class _Conversation:
         url = _authorize_url(result)
         if url is not None:
             return Outcome("login", names, url, server=_server(first))
-        if not names and (asked := self._ask(3, "tools/call", {"name": "interlock-setup-probe", "arguments": {}})):
-            # An empty list may mean that nobody has logged in yet. A call says so, and no server has this tool.
-            url = _authorize_url(asked)
-            if url is not None:
-                return Outcome("login", (), url, said=_words(asked), server=_server(first))
-            waiting = _refused(asked.get("error") or _meta(asked))
-            if waiting.verdict in ("wait", "outcome_unknown") or _unreached(waiting):
-                return waiting._replace(said=waiting.said or _words(asked), server=_server(first))
+        if not names and (asked := self._ask(3, "tools/call", {"name": _PROBE, "arguments": {}})) is not None:
+            # An empty list may mean that nobody has logged in yet, or that the server is away. A call says which; that no
+            # server has this tool is the good answer.
+            refused = _refused(asked.get("error") or _meta(asked))
+            if refused.kind != "refused" or refused.slug not in (None, "unknown-name"):
+                return refused._replace(said=_words(asked), server=_server(first))
         return Outcome("tools", names, server=_server(first))
 
     def leave(self, *, stay: bool) -> None:
@@ -189,23 +193,22 @@ class _Conversation:
 
 
 def _refused(error: object) -> Outcome:
-    """A JSON-RPC error: `wait` with a URL is a login, and what else it says counts as it says."""
+    """A JSON-RPC error or the `_meta` of a failed call: `wait` with a URL is a login, what else it says counts as it says."""
     if not isinstance(error, dict):
         return Outcome("refused")
     data = error.get("data")
     known = data if isinstance(data, dict) else error
-    url = known.get("authorize_url")
-    verdict = known.get("verdict")
-    said = str(error.get("message", ""))
+    url, verdict, slug = known.get("authorize_url"), known.get("verdict"), known.get("error")
+    kind: Literal["login", "wait", "refused"] = "wait" if verdict == "wait" else "refused"
     if isinstance(url, str) and url:
-        return Outcome("login", authorize_url=url, said=said, verdict="wait")
-    kind: Literal["wait", "refused"] = "wait" if verdict == "wait" else "refused"
-    return Outcome(kind, said=said, verdict=verdict if isinstance(verdict, str) else None)
-
-
-def _unreached(outcome: Outcome) -> bool:
-    """`never_reached` because the server is not there; that it has no such tool is what the probe expects."""
-    return outcome.verdict == "never_reached" and "reach" in outcome.said.lower() and "tool" not in outcome.said.lower()
+        kind = "login"
+    return Outcome(
+        kind,
+        authorize_url=url if isinstance(url, str) and url else None,
+        said=str(error.get("message", "")),
+        verdict=verdict if isinstance(verdict, str) else None,
+        slug=slug if isinstance(slug, str) else None,
+    )
 
 
 def _authorize_url(value: object) -> str | None:
@@ -238,8 +241,3 @@ def _server(first: Mapping[str, object]) -> str | None:
     result = first.get("result")
     info = result.get("serverInfo") if isinstance(result, dict) else None
     return str(info["name"]) if isinstance(info, dict) and "name" in info else None
-
-
-def home_folder(environ: Mapping[str, str]) -> str:
-    """The user's home, as a host sees it."""
-    return os.path.expanduser("~") if "HOME" not in environ else environ["HOME"]

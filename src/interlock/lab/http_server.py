@@ -184,6 +184,8 @@ class Reply:
         self.started = False
         self.status: int | None = None
         """What was answered; None so far."""
+        self.on_status: Callable[[int], None] | None = None
+        """Told the status before the client can see it."""
         self.fields: dict[str, str] = {}
         """Headers that go on the answer whatever it is."""
         self._streaming = False
@@ -194,7 +196,7 @@ class Reply:
     ) -> None:
         """A whole response."""
         self.started = True
-        self.status = status
+        self._answering(status)
         fields = {**self.fields, **(headers or {}), "content-length": str(len(body))}
         if content_type is not None:
             fields["content-type"] = content_type
@@ -206,7 +208,7 @@ class Reply:
     async def start_events(self, headers: Mapping[str, str] | None = None) -> None:
         """Begin a `text/event-stream` response."""
         self.started = self._streaming = True
-        self.status = 200
+        self._answering(200)
         fields = {
             **self.fields,
             **(headers or {}),
@@ -216,6 +218,11 @@ class Reply:
             "transfer-encoding": "chunked",
         }
         await self.connection.write(head(200, fields))
+
+    def _answering(self, status: int) -> None:
+        self.status = status
+        if self.on_status is not None:
+            self.on_status(status)
 
     async def write(self, data: bytes) -> None:
         """One chunk of the stream."""
@@ -242,8 +249,10 @@ class Reply:
 HttpHandler = Callable[[Request, Reply], Awaitable[None]]
 
 
-async def listen(handler: HttpHandler, port: int, path: str, *, check_origin: bool = True) -> asyncio.Server:
-    """Serve on 127.0.0.1 (port 0: any free one) and say so on standard error."""
+async def listen(
+    handler: HttpHandler, port: int, path: str, *, check_origin: bool = True, announce: bool = True
+) -> asyncio.Server:
+    """Serve on 127.0.0.1 (port 0: any free one) and, with `announce`, say so on standard error."""
 
     async def serve(connection: Connection) -> None:
         while True:
@@ -263,7 +272,8 @@ async def listen(handler: HttpHandler, port: int, path: str, *, check_origin: bo
     loop = asyncio.get_running_loop()
     server = await loop.create_server(lambda: Connection(serve), "127.0.0.1", port)
     actual = server.sockets[0].getsockname()[1]
-    print(f"listening on http://127.0.0.1:{actual}{path}", file=sys.stderr, flush=True)
+    if announce:
+        print(f"listening on http://127.0.0.1:{actual}{path}", file=sys.stderr, flush=True)
     return server
 
 

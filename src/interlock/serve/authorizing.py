@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from interlock.manifest.config import Gateway, HttpTransport
 from interlock.upstream.authorization import Authorization
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from interlock.upstream.oauth.authorizer import OAuthAuthorization
     from interlock.upstream.oauth.shared import Shared
     from interlock.upstream.oauth.timing import Timing
+
+
+SignIn = Literal["browser", "address", "command"]
+"""What is done where a person has to sign in: a browser is opened too, only the address is told, or, in a process that is over
+before anybody could have clicked, only the command that signs in."""
 
 
 class Authorizing:
@@ -27,7 +32,7 @@ class Authorizing:
         user_agent: str,
         announce: Callable[[str], None],
         available: Callable[[str], None],
-        browser: bool,
+        sign_in: SignIn,
         timing: Timing | None = None,
     ) -> None:
         self._home = home
@@ -36,7 +41,7 @@ class Authorizing:
         self._user_agent = user_agent
         self._announce = announce
         self._available = available
-        self._browser = browser
+        self._sign_in = sign_in
         self._timing = timing
         self._shared: Shared | None = None
         self._made: list[OAuthAuthorization] = []
@@ -69,7 +74,8 @@ class Authorizing:
                 build=self._build,
                 user_agent=self._user_agent,
                 announce=self._announce,
-                open_browser=open_browser if self._browser else None,
+                open_browser=open_browser if self._sign_in == "browser" else None,
+                offers=self._sign_in != "command",
                 timing=self._timing,
             )
         return self._shared

@@ -20,7 +20,7 @@ from interlock.manifest.config import Gateway, ServerConfig
 from interlock.pipeline import Pipeline
 from interlock.relay.client import Registry
 from interlock.relay.hub import Hub
-from interlock.serve.authorizing import Authorizing
+from interlock.serve.authorizing import Authorizing, SignIn
 from interlock.serve.descriptors import make_room
 from interlock.serve.front import Front
 from interlock.serve.memory import give_back
@@ -29,7 +29,9 @@ from interlock.store.last_known import LastKnown
 from interlock.store.sqlite import SqliteStore
 from interlock.upstream.contract import Caller
 from interlock.upstream.server import Server
+from interlock.wire import messages
 from interlock.wire.eras import Era, implementation
+from interlock.wire.messages import Raw
 
 if TYPE_CHECKING:
     from interlock.upstream.oauth.timing import Timing
@@ -46,10 +48,9 @@ class Runtime:
         home: Path,
         environ: Mapping[str, str] | None = None,
         *,
-        browser: bool = False,
+        sign_in: SignIn = "address",
         timing: Timing | None = None,
     ) -> None:
-        """`browser`: one may be opened where a person has to sign in."""
         make_room()
         environ = os.environ if environ is None else environ
         self.gateway = gateway
@@ -69,9 +70,9 @@ class Runtime:
             environ,
             build=build,
             user_agent=user_agent,
-            announce=_announce,
+            announce=self._announce,
             available=self._available,
-            browser=browser,
+            sign_in=sign_in,
             timing=timing,
         )
         for config in gateway.servers.values():
@@ -130,6 +131,15 @@ class Runtime:
         if eager:
             self._eager = asyncio.get_running_loop().create_task(self.pipeline.catalogue.settle(caller, eager))
 
+    def _announce(self, text: str) -> None:
+        """For the person at the machine: hosts keep standard error in their logs, and show log messages where they show any."""
+        sys.stderr.write(f"interlock: {text}\n")
+        sys.stderr.flush()
+        params = {"level": Raw(b'"warning"'), "logger": Raw(b'"interlock"'), "data": messages.raw(text)}
+        for client in self.registry.clients.values():
+            if client.era is Era.LEGACY and client.wants_log("warning"):
+                client.tell("notifications/message", params)
+
     def _available(self, server: str) -> None:
         self.pipeline.catalogue.available(server)
 
@@ -154,12 +164,6 @@ class Runtime:
             on_linger()
             await self.authorizing.linger(linger)
         await self.authorizing.close()
-
-
-def _announce(text: str) -> None:
-    """For the person at the machine; hosts keep standard error in their logs."""
-    sys.stderr.write(f"interlock: {text}\n")
-    sys.stderr.flush()
 
 
 def config_digest(config: ServerConfig, principal: str = "") -> str:

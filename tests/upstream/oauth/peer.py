@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -92,8 +93,8 @@ class Peer:
 
 
 @asynccontextmanager
-async def peer() -> AsyncIterator[Peer]:
-    """Runs one while the block lasts."""
+async def peer(tls: ssl.SSLContext | None = None) -> AsyncIterator[Peer]:
+    """Runs one while the block lasts, at 127.0.0.1, with `tls` by https."""
     running = Peer()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -102,8 +103,9 @@ async def peer() -> AsyncIterator[Peer]:
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=4 * 1024 * 1024)
-    running.root = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=4 * 1024 * 1024, ssl=tls)
+    scheme = "http" if tls is None else "https"
+    running.root = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield running
     finally:

@@ -97,6 +97,13 @@ def jwt() -> str:
     return ".".join(urlsafe_b64encode(part).rstrip(b"=").decode() for part in parts)
 
 
+def capitals() -> str:
+    """A token without a digit in it."""
+    return "".join(
+        secrets.choice("abcdefghijklmnopqrstuvwxyz" if place % 2 else "ABCDEFGHIJKLMNOP") for place in range(40)
+    )
+
+
 def made() -> dict[str, str]:
     """Secrets as authorization servers make them, made now."""
     return {
@@ -106,6 +113,7 @@ def made() -> dict[str, str]:
         "base64": "q+/" + secrets.token_hex(20).upper() + "aZ9/" + secrets.token_hex(8) + "==",
         "uuid": str(uuid.uuid4()),
         "prefixed": "rt_" + secrets.token_hex(16),
+        "letters": capitals(),
         "dotted": f"1.{secrets.token_hex(12)}.{secrets.token_hex(12)}",
         "slashed": f"1//{secrets.token_urlsafe(40)}",
     }
@@ -129,9 +137,8 @@ def test_what_looks_like_a_secret_is_masked(kind: str, shape: str) -> None:
     secret = made()[kind]
     shown = mask(shape.format(secret))
     assert MASK in shown
-    for length in (12,):
-        for start in range(len(secret) - length):
-            assert secret[start : start + length] not in shown
+    for start in range(len(secret) - 12):
+        assert secret[start : start + 12] not in shown
 
 
 @pytest.mark.parametrize(
@@ -160,9 +167,11 @@ def test_a_longer_secret_is_masked_before_one_that_it_begins_with() -> None:
         "400 invalid_grant: Token has been expired or revoked.",
         "error code: temporarily_unavailable",
         "503 Service Unavailable, retry after 120 seconds",
+        "POST https://login.example.com/common/oauth2/v2.0/token answers 400",
         "the clock of resource.test is 1804 seconds ahead of this machine's; set up NTP",
         "AADSTS9010010: the resource https://api.example.com/v2/mcp is not registered",
         "token: expired",
+        "InvalidAuthenticationTokenTenant: the tenant is not the one of the resource",
         "Bearer error, scope files:read files:write",
         "refresh waits until 2026-11-30T14:31:09+00:00",
         "authorization-server.staging.example.com answers 502",

@@ -29,7 +29,10 @@ async def check(case: Case) -> list[Finding]:
     try:
         spoken = await case.spoken()
     except Unreached as failure:
-        return [*findings, _finding("unknown", f"whether the server takes it could not be tried: {failure}", token.name)]
+        return [
+            *findings,
+            _finding("unknown", f"whether the server takes it could not be tried: {failure}", token.name),
+        ]
     status = spoken.heard.status
     if status in (401, 403):
         what = "is rejected" if status == 401 else "is not enough for the first request"

@@ -19,7 +19,9 @@ async def check(case: Case) -> list[Finding]:
 
 def _look(found: Discovered, case: Case) -> Iterator[Finding]:
     metadata, where = found.metadata, shown(found.issuer)
-    yield _finding("ok", f"the authorization server's metadata names the issuer {found.issuer[:300]}, as it must", where)
+    yield _finding(
+        "ok", f"the authorization server's metadata names the issuer {found.issuer[:300]}, as it must", where
+    )
     flow = case.settings.flow
     needed = {"token_endpoint": metadata.token_endpoint}
     if flow == "browser":
@@ -67,5 +69,11 @@ def _pkce(found: Discovered, case: Case, where: str) -> Iterator[Finding]:
 
 def _finding(severity: Severity, seen: str, where: str = "", why: str = "", todo: str = "") -> Finding:
     return Finding(
-        check="authorization-server", stage=Stage.AUTHORIZE, severity=severity, seen=seen, where=where, why=why, todo=todo
+        check="authorization-server",
+        stage=Stage.AUTHORIZE,
+        severity=severity,
+        seen=seen,
+        where=where,
+        why=why,
+        todo=todo,
     )

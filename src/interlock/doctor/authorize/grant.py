@@ -42,7 +42,9 @@ async def check(case: Case) -> list[Finding]:
         )  # fmt: skip
     if filed is None or filed.grant is None:
         severity: Severity = "warning" if case.settings.flow != "client-credentials" else "note"
-        findings.append(_finding(severity, "this machine has no grant for it", str(folder), "Calls ask for a login.", LOGIN))
+        findings.append(
+            _finding(severity, "this machine has no grant for it", str(folder), "Calls ask for a login.", LOGIN)
+        )
         return findings
     grant = filed.grant
     now = await case.server_time(grant)
@@ -84,7 +86,9 @@ def _times(grant: Grant, now: float, where: str) -> Iterator[Finding]:
             f"Wait, or {LOGIN} --again.",
         )  # fmt: skip
     else:
-        yield _finding("ok", f"a grant{scope}, generation {grant.generation}, obtained {until(grant.obtained_at, now)}", where)
+        yield _finding(
+            "ok", f"a grant{scope}, generation {grant.generation}, obtained {until(grant.obtained_at, now)}", where
+        )
     yield _access(grant, now, where)
     if grant.refresh_token is None:
         yield _finding("note", "it has no refresh token", where, "A person has to log in when the access token ends.")

@@ -12,7 +12,7 @@ from interlock.upstream.oauth.address import shown
 
 async def check(case: Case) -> list[Finding]:
     where = str(case.declared) if case.declared is not None else shown(case.url)
-    findings = [_finding("ok", f"log-in: {_name(case.transport)}", where), *_unset(case, where)]
+    findings = [_finding("ok", f"{_name(case.transport)}", where), *_unset(case, where)]
     try:
         status = (await case.first()).status
     except Unreached:

@@ -36,7 +36,9 @@ async def _open(note: FlowNote, now: float, case: Case) -> Finding:
         return _finding("note", f"a login at {note.url}{code} is open, {age}", todo="Finish it there.")
     held = await ask(note.port, min(case.seconds, 2.0))
     if isinstance(held, Identity) and held.flow == note.flow_id:
-        return _finding("note", f"a login is open, {age}: {note.url}", f"127.0.0.1:{note.port}", todo="Finish it there.")
+        return _finding(
+            "note", f"a login is open, {age}: {note.url}", f"127.0.0.1:{note.port}", todo="Finish it there."
+        )
     return _finding(
         "warning", f"a login was {age}, and nobody listens for its end", f"127.0.0.1:{note.port}",
         "A click on its URL finds no one now; the next call takes it over, and the old URL works again.",

@@ -41,7 +41,9 @@ async def check(case: Case) -> list[Finding]:
                 "The setting replaces what the server's own metadata says.",
             )
         )  # fmt: skip
-    findings += [_finding("warning", remark, where, "It is tolerated, and does not conform.") for remark in found.remarks]
+    findings += [
+        _finding("warning", remark, where, "It is tolerated, and does not conform.") for remark in found.remarks
+    ]
     return findings
 
 

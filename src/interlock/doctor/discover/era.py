@@ -21,7 +21,9 @@ async def check(case: Case) -> list[Finding]:
     findings = [_finding("ok", f"{spoken.era} era, revision {_printable(spoken.version or 'unnamed')}{name}", where)]
     if spoken.kept_session:
         findings.append(
-            _finding("note", "the session that was opened for this question could not be ended; it will time out", where)
+            _finding(
+                "note", "the session that was opened for this question could not be ended; it will time out", where
+            )
         )
     return findings
 

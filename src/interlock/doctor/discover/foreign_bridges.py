@@ -37,16 +37,20 @@ async def check(machine: Machine) -> list[Finding]:
         else:
             findings.append(
                 _finding(
-                    "warning", "mcp-remote without any established connection", _where(process),
+                    "warning",
+                    "mcp-remote without any established connection",
+                    _where(process),
                     "It waits for a login, is idle, or has lost its server without noticing; calls through it may never "
                     "be answered.",
                     f"Where a host's calls hang: end that process (kill {process.pid}) and restart the server in the host, "
                     "or let the host start `interlock bridge` (`interlock setup HOST URL`).",
-                )  # fmt: skip
+                )
             )
     if live:
         pids = ", ".join(map(str, live))
-        findings.append(_finding("ok", "mcp-remote with a connection, or just started: leave it alone", f"process {pids}"))
+        findings.append(
+            _finding("ok", "mcp-remote with a connection, or just started: leave it alone", f"process {pids}")
+        )
     return findings
 
 

@@ -30,20 +30,20 @@ def _look(places: Places, machine: Machine) -> Iterator[Finding]:
             "the file that names the home copy cannot be read" if there else "there is no home copy",
             places.current if there else places.home,
             "Hosts should start a path that never moves; without a home copy none exists.",
-            "`interlock update` lays one; `interlock setup HOST URL` also points a host to it.",
+            "`interlock update --lay` lays one; `interlock setup HOST URL` also points a host to it.",
         )
         return
     trouble = standing(machine.home).trouble
     if trouble is not None:
         yield _finding(
             "problem", f"the home copy does not run: {trouble}", places.copy(current.name),
-            "What another could have changed is not run as you.", "Look at it, then `interlock update` lays a new one.",
+            "What another could have changed is not run as you.", "Look at it, then `interlock update --lay` lays a new one.",
         )  # fmt: skip
         return
     if trouble_with(places.launcher) is not None:
         yield _finding(
             "problem", f"the launcher is missing or not ours: {trouble_with(places.launcher)}", places.launcher,
-            "Hosts start it.", "`interlock update` writes it again.",
+            "Hosts start it.", "`interlock update --lay` writes it again.",
         )  # fmt: skip
     mine = build()
     if current.name == mine:
@@ -56,7 +56,7 @@ def _look(places: Places, machine: Machine) -> Iterator[Finding]:
     elif newer(mine, current.name):
         yield _finding(
             "warning", f"the home copy is older ({current.name}) than this build ({mine})", places.copy(current.name),
-            "Hosts still run the older one until it replaces itself.", "`interlock update`",
+            "Hosts still run the older one until it replaces itself.", "`interlock update --lay`",
         )  # fmt: skip
     else:
         yield _finding(

@@ -28,7 +28,9 @@ async def check(case: Case) -> list[Finding]:
     if not findings:
         findings.append(
             _finding(
-                "note", "no AI host that is known here has an entry for it", todo="`interlock setup HOST URL` makes one."
+                "note",
+                "no AI host that is known here has an entry for it",
+                todo="`interlock setup HOST URL` makes one.",
             )
         )
     return findings

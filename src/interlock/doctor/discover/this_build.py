@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
-from pathlib import Path
 
 from interlock.build import build
 from interlock.doctor.case import Machine
@@ -23,7 +23,7 @@ async def check(machine: Machine) -> list[Finding]:
             stage=Stage.DISCOVER,
             severity="warning" if unread else "ok",
             seen=f"interlock {version}, Python {platform.python_version()} ({sys.executable})",
-            where=str(Path(interlock.__file__).resolve().parent),
+            where=os.path.dirname(interlock.__file__),
             why="Its files cannot be read, so builds cannot be told apart." if unread else "",
             todo="Install it again." if unread else "",
         )

@@ -124,8 +124,9 @@ class Behaviour:
     device_interval: int | None = 1
 
     # Resource server.
-    challenge: Literal["full", "bare", "spaced", "double", "absent"] = "full"
-    """`bare` names no metadata; `spaced` and `double` are odd but lawful; `absent`: a 401 without any challenge."""
+    challenge: Literal["full", "bare", "spaced", "double", "mixed", "lines", "absent"] = "full"
+    """`bare` names no metadata; `spaced`, `double` (two metadata documents), `mixed` (Basic and Bearer in one value) and
+    `lines` (in two header lines) are odd but lawful; `absent`: a 401 without any challenge."""
     resource_metadata: Literal["path", "root", "absent"] = "path"
     resource: str | None = None
     """What the metadata says the resource is; None: the URL of the MCP endpoint."""

@@ -103,7 +103,7 @@ class Families:
                 return known.answer
             counts["reuse_detected"] += 1
             if behaviour.family_kill:
-                self.kill(family)
+                self.kill(family, "families_revoked")
             raise OAuthError("invalid_grant", "refresh token was used before")
         if now < known.not_before:
             counts["early_refreshes"] += 1
@@ -120,11 +120,11 @@ class Families:
         known.answer = self._issue(family, scope, None if behaviour.rotation else token)
         return known.answer
 
-    def kill(self, family: Family) -> None:
+    def kill(self, family: Family, counted_as: str) -> None:
         """End a family and all its tokens."""
         if not family.revoked:
             family.revoked = True
-            self._truth.counts["families_revoked"] += 1
+            self._truth.counts[counted_as] += 1
         for token in self.access.values():
             if token.family is family:
                 token.revoked = True
@@ -132,7 +132,7 @@ class Families:
     def revoke(self, token: str) -> None:
         """RFC 7009: a refresh token takes its family along, an access token goes alone."""
         if token in self.refresh:
-            self.kill(self.refresh[token].family)
+            self.kill(self.refresh[token].family, "families_ended")
         elif token in self.access:
             self.access[token].revoked = True
 
@@ -144,7 +144,7 @@ class Families:
     def kill_all(self) -> None:
         """End every family."""
         for known in self.refresh.values():
-            self.kill(known.family)
+            self.kill(known.family, "families_ended")
         self.revoke_access()
 
     def refusal(self, token: str) -> str | None:

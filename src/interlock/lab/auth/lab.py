@@ -27,17 +27,16 @@ from interlock.lab.jsonrpc import JsonObject
 class Listener:
     """One port that can go away, with every connection on it, and come back."""
 
-    def __init__(self, handler: HttpHandler, path: str) -> None:
+    def __init__(self, handler: HttpHandler) -> None:
         self.port = 0
         self._handler = handler
-        self._path = path
         self._server: asyncio.Server | None = None
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
     async def up(self, port: int | None = None) -> None:
         """Listen; by default where it listened before."""
         if self._server is None:
-            self._server = await listen(self._handle, self.port if port is None else port, self._path)
+            self._server = await listen(self._handle, self.port if port is None else port, "", announce=False)
             self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def down(self) -> None:
@@ -81,9 +80,9 @@ class AuthLab:
         self._first_port = port
         self._issuer_path = issuer_path
         self._one_origin = one_origin
-        self.mcp_listener = Listener(self._serve_mcp, "/mcp")
-        self.auth_listener = self.mcp_listener if one_origin else Listener(self._serve_auth, issuer_path)
-        self._control_listener = Listener(self._serve_control, "/control")
+        self.mcp_listener = Listener(self._serve_mcp)
+        self.auth_listener = self.mcp_listener if one_origin else Listener(self._serve_auth)
+        self._control_listener = Listener(self._serve_control)
         self.url = self.issuer = self.control_url = ""
         self.families: Families
         self.authorization: AuthorizationServer
@@ -105,6 +104,7 @@ class AuthLab:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._control.close()
         for listener in (self.mcp_listener, self.auth_listener, self._control_listener):
             await listener.down()
 

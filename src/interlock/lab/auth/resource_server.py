@@ -76,20 +76,22 @@ class ResourceServer:
 
     async def _mcp(self, request: Request, reply: Reply) -> None:
         method, tool = _asked(request)
-        note = len(self._truth.calls)
-        self._truth.calls.append((f"{method} {tool}" if tool else method, 0))
+        asked = f"{method} {tool}" if tool else method
+
+        def note(status: int) -> None:
+            self._truth.statuses[status] += 1
+            self._truth.calls.append((asked, status))
 
         async def run(reply: Reply) -> None:
             await self._guarded(request, reply, method, tool)
 
+        reply.on_status = note
         mishap = self._behaviour.take("mcp", method)
         try:
             await (run(reply) if mishap is None else carry_out(mishap, reply, run))
         finally:
-            status = reply.status or 0
-            self._truth.statuses[status] += 1
-            if note < len(self._truth.calls):
-                self._truth.calls[note] = (self._truth.calls[note][0], status)
+            if reply.status is None:
+                note(0)
 
     async def _guarded(self, request: Request, reply: Reply, method: str, tool: str | None) -> None:
         """Ask for a token, then for its scopes, then serve."""

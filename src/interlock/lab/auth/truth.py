@@ -33,7 +33,8 @@ class Truth:
 
     counts: Counter[str] = field(default_factory=Counter)
     """refreshes_ok, refreshes_refused, refreshes_repeated, reuse_detected, dead_family, families_revoked, registrations,
-    authorize_requests, logins_finished, logins_refused, device_requests, revocations, answers_dropped, early_401 and more."""
+    authorize_requests, logins_finished, logins_refused, device_requests, revocations, answers_dropped, early_401 and more.
+    families_revoked counts what reuse ended, families_ended what a command or a client's revocation did."""
     token_requests: Counter[str] = field(default_factory=Counter)
     """By grant type."""
     statuses: Counter[int] = field(default_factory=Counter)
@@ -49,7 +50,8 @@ class Truth:
     opened: list[dict[str, str]] = field(default_factory=list)
     """Headers of each legacy `initialize`, without `authorization`."""
     calls: list[tuple[str, int]] = field(default_factory=list)
-    """Method, or `tools/call NAME`, of each request to the MCP endpoint with the status of its answer."""
+    """Method, or `tools/call NAME`, of each request to the MCP endpoint with the status of its answer, in the order of the
+    answers; 0: none was sent."""
 
     def applied_once(self) -> bool:
         """Whether no write was applied twice."""

@@ -349,6 +349,13 @@ class OAuthAuthorization:
         found, id = self.found, self.id
         assert found is not None
         assert id is not None
+        if not self.shared.offers:
+            raise Fault(
+                slug,
+                f"{self.server}: a person has to sign in: run `interlock login {self.server}`, then this again. The server did not "
+                f"act on the request ({why}).",
+                stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=self.server,
+            )  # fmt: skip
         try:
             offer = await self.shared.logins.offer(
                 id, found, self.settings, self.shared.environ, scope=self._scope(), seconds=MAX_PATIENCE - 5.0,

@@ -103,7 +103,13 @@ async def discover(
         remarks.append("The resource metadata names no authorization server; the server's own origin was taken.")
     issuers = _issuers(named, prefer_issuer) if named else (server.root,)
     metadata = await _server(search, issuers, server, remarks, conventional)
-    _usable(metadata, settings, conventional, remarks)
+    if metadata is not None:
+        _has_endpoints(metadata, settings)
+        _promises_pkce(metadata, settings, remarks)
+    else:
+        metadata = _usual_endpoints(server)
+        remarks.append("The server publishes no metadata at all; the endpoints of revision 2025-03-26 are taken.")
+        _has_endpoints(metadata, settings)
     return Discovered(
         server_url=server_url,
         resource=settings.resource or (resource.resource if resource is not None else _own_resource(server)),
@@ -216,7 +222,8 @@ async def _server(
     server: Address,
     remarks: list[str],
     conventional: bool,
-) -> ServerMetadata:
+) -> ServerMetadata | None:
+    """The metadata of the first issuer that has any; None where a conventional one publishes nothing at all."""
     wrong = False
     for issuer in issuers:
         try:
@@ -241,13 +248,7 @@ async def _server(
             remarks += noted
             return metadata
     if conventional and not wrong and not search.outage:
-        remarks.append("The server publishes no metadata at all; the endpoints of revision 2025-03-26 are taken.")
-        return ServerMetadata(
-            issuer=server.root,
-            authorization_endpoint=f"{server.root}/authorize",
-            token_endpoint=f"{server.root}/token",
-            registration_endpoint=f"{server.root}/register",
-        )
+        return None
     listed = ", ".join(shown(each) for each in issuers[:4])
     raise search.failure(
         f"No usable metadata of the authorization server ({listed}) was found.",
@@ -275,7 +276,18 @@ def _must_be(claimed: str, expected: str, remarks: list[str]) -> None:
     )
 
 
-def _usable(metadata: ServerMetadata, settings: OAuth, conventional: bool, remarks: list[str]) -> None:
+def _usual_endpoints(server: Address) -> ServerMetadata:
+    """Where a server of 2025-03-26 has its endpoints if it publishes nothing (authorization: Fallbacks for Servers without
+    Metadata Discovery)."""
+    return ServerMetadata(
+        issuer=server.root,
+        authorization_endpoint=f"{server.root}/authorize",
+        token_endpoint=f"{server.root}/token",
+        registration_endpoint=f"{server.root}/register",
+    )
+
+
+def _has_endpoints(metadata: ServerMetadata, settings: OAuth) -> None:
     """Whether the flow that the manifest asks for can run there. Raises DiscoveryFailed."""
     needed = {"token_endpoint": metadata.token_endpoint}
     if settings.flow == "browser":
@@ -289,10 +301,12 @@ def _usable(metadata: ServerMetadata, settings: OAuth, conventional: bool, remar
             f"{settings.flow!r} needs. Choose another oauth.flow, or ask its operator.",
             unreachable=False,
         )
-    if settings.flow != "browser" or (conventional and metadata.code_challenge_methods_supported is None):
-        return
-    # 2026-07-28, security-considerations, Authorization Code Protection: without the promise, refuse.
-    if "S256" in (metadata.code_challenge_methods_supported or ()):
+
+
+def _promises_pkce(metadata: ServerMetadata, settings: OAuth, remarks: list[str]) -> None:
+    """Without the promise of PKCE no login (2026-07-28, security-considerations: Authorization Code Protection). Raises
+    DiscoveryFailed."""
+    if settings.flow != "browser" or "S256" in (metadata.code_challenge_methods_supported or ()):
         return
     if not settings.allow_missing_pkce:
         raise DiscoveryFailed(

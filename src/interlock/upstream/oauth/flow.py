@@ -36,7 +36,8 @@ from interlock.upstream.oauth.listening import OpenLogin
 from interlock.upstream.oauth.offer import Offer
 from interlock.upstream.oauth.offers import Standing
 from interlock.upstream.oauth.paste import redeem_pasted
-from interlock.upstream.oauth.ports import PortTaken, candidates, owner_of, owner_pid
+from interlock.upstream.oauth.ports import PortTaken, candidates, owner_of, owner_pid, port_of
+from interlock.upstream.oauth.redeem import forget_code
 from interlock.upstream.oauth.registration import still_valid
 from interlock.upstream.oauth.timing import Timing
 
@@ -201,6 +202,9 @@ class Logins:
         """Under the login's lock: nobody else opens or ends one meanwhile."""
         grant = self._ground.settled(id, since)
         if grant is not None:
+            note = read_note(self._ground.root, id)
+            if note is not None and await self._live(id) is None:
+                self._tidy(id, note)
             return Offer("", None, False, time.time(), grant=grant)
         standing = self._standing(id)
         if standing.state == "snoozed" and not by_hand:
@@ -251,8 +255,12 @@ class Logins:
         if before is not None and (before.kind != "browser" or not _same_place(before.found, found)):
             before = None
         ports = candidates(id, settings)
-        if before is not None and settings.callback_port is None:
-            ports = (before.port, *(port for port in ports if port != before.port))
+        if settings.callback_port is None:
+            # First where an old click would land, then what the server has registered for us (RFC 7591).
+            registration = self._ground.store.registration(found.issuer, preset_of(settings, environ))
+            dynamic = registration is not None and registration.source == "dynamic"
+            known = (before and before.port, port_of(registration.redirect_uri) if registration and dynamic else None)
+            ports = tuple(dict.fromkeys((*(port for port in known if port), *ports)))
         listener = await self._bound(id, ports, fixed=settings.callback_port is not None)
         grant = self._ground.store.read(id)
         unasked = not by_hand and (grant is None or grant.state != "live")
@@ -345,8 +353,7 @@ class Logins:
     ) -> bool:
         """Under the login's lock: go on for an owner that died. False where it lives after all."""
         if self._ground.settled(id, since) is not None:
-            remove_note(self._ground.root, id, note.flow_id)
-            offers.finished(self._ground.root, id)
+            self._tidy(id, note)
             return True
         try:
             listener = Listener.bind(note.port)
@@ -359,6 +366,13 @@ class Logins:
         self._open[id] = login
         await login.resume()
         return True
+
+    def _tidy(self, id: str, note: FlowNote) -> None:
+        """Put away what an owner left behind that died with its grant already stored."""
+        root = self._ground.root
+        remove_note(root, id, note.flow_id)
+        forget_code(root, id)
+        offers.finished(root, id)
 
     def _tell(self, id: str, grant: Grant) -> None:
         try:

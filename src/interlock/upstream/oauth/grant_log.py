@@ -37,8 +37,8 @@ _NAMED = re.compile(
         (?P<between>["']?\s{0,3}[=:]\s{0,3}["']?)(?P<value>[^\s"'&,;]{6,}+)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_OPAQUE = re.compile(r"[A-Za-z0-9_~+=.-]{20,}+")
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{32,}+={0,2}")
+_OPAQUE = re.compile(r"(?P<url>://)?[A-Za-z0-9_~+=./-]{20,}+")
+_SEGMENT = re.compile(r"[A-Za-z0-9_~+=.-]{16,}+")
 _UNPRINTABLE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]+"
 )
@@ -149,8 +149,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
     text = _JWT.sub(MASK, text)
     text = _SCHEME.sub(lambda found: f"{found[1]}{found[2]}{MASK}", text)
     text = _NAMED.sub(_masked_value, text)
-    text = _BASE64.sub(lambda found: MASK if _random(found[0]) else found[0], text)
-    text = _OPAQUE.sub(lambda found: MASK if _random(found[0]) else found[0], text)
+    text = _OPAQUE.sub(_masked_run, text)
     # Cut last: half a secret would not be known for one.
     return text if len(text) <= TEXT_LIMIT else text[: TEXT_LIMIT - 6] + " [cut]"
 
@@ -165,14 +164,21 @@ def _masked_value(found: re.Match[str]) -> str:
     )
 
 
+def _masked_run(found: re.Match[str]) -> str:
+    if found["url"]:
+        # Of a URL only the parts that look like no name: which endpoint it was is worth knowing.
+        return _SEGMENT.sub(lambda part: MASK if _random(part[0]) else part[0], found[0])
+    return MASK if _random(found[0]) else found[0]
+
+
 def _random(run: str) -> bool:
-    """Digits among letters, more than a version or a host name with a number has."""
+    """Digits among letters, or capitals all over: more than a version, a name with a number, or CamelCase has."""
     digits = sum(character.isdigit() for character in run)
-    letters = sum(character.isalpha() for character in run)
-    mixed = any(c.isupper() for c in run) and any(c.islower() for c in run)
-    if not letters:
+    upper = sum(character.isupper() for character in run)
+    lower = sum(character.islower() for character in run)
+    if not upper + lower:
         return digits >= 20
-    return digits >= 4 or (digits >= 1 and mixed)
+    return digits >= 4 or (digits >= 1 and upper > 0 and lower > 0) or min(upper, lower) * 5 >= len(run)
 
 
 def _exact(text: str, secrets: Iterable[str]) -> str:

@@ -151,7 +151,7 @@ class GrantStore:
         except (Unfit, Damaged) as damage:
             aside = private_files.set_aside(path, "damaged")
             where = "kept under this name" if aside else "cannot be renamed either"
-            self._say(aside or path, id, "grant-damaged", f"{damage}; {where}")
+            self._log.write("grant-damaged", (aside or path).name, f"{damage}; {where}")
             return None
 
     def _remove(self, path: Path, id: str) -> bool:
@@ -160,6 +160,7 @@ class GrantStore:
         return private_files.remove(path)
 
     def _say(self, path: Path, id: str, event: str, text: str) -> None:
+        """Once for each state of the file, however often it is read."""
         seen = (event, self.stamp(id))
         if seen not in self._said:
             self._said.add(seen)
@@ -188,7 +189,7 @@ class Held:
     def reserve(self) -> None:
         """Take the disk space for the next `write` now, so that it cannot fail for want of it. Raises StoreTrouble.
 
-        To be called before a refresh token is presented: what the server then sends has a place.
+        For the step before something that cannot be asked for twice. `write` does it by itself with a grant that is `spent`.
         """
         self._check()
         if self._reserved is None:
@@ -213,6 +214,14 @@ class Held:
         grant = msgspec.structs.replace(grant, generation=generation + 1)
         content = encode("grant", self.id, grant, extra)
         reserved, self._reserved = self._reserved, None
+        try:
+            if grant.state == "spent":
+                # The refresh token is about to be presented: what comes back for it must find its place.
+                self.reserve()
+        except StoreTrouble:
+            if reserved is not None:
+                reserved.give_up()
+            raise
         private_files.write(self._path, content, reserved)
         return grant
 

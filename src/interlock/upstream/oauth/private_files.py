@@ -14,7 +14,9 @@ import secrets
 import stat
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 LIMIT = 1024 * 1024
 """Bytes. A longer file is none of ours."""
@@ -26,6 +28,7 @@ KEPT_ASIDE = 3
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+-[0-9a-f]{8}\.tmp")
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_Done = TypeVar("_Done")
 _WINDOWS_TRIES = 40
 _WINDOWS_PAUSE = 0.005
 
@@ -124,8 +127,10 @@ def read(path: Path) -> bytes | None:
 
     Raises Unfit where it cannot be ours, and StoreTrouble where it cannot be read now.
     """
+    if not hasattr(os, "O_NOFOLLOW") and os.path.islink(path):
+        raise Unfit("a link")
     try:
-        descriptor = os.open(path, _READ)
+        descriptor = _patiently(lambda: os.open(path, _READ))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -157,7 +162,7 @@ def write(path: Path, content: bytes, reserved: Reserved | None = None) -> None:
     temporary = reserved or Reserved(path, 0)
     try:
         temporary.fill(content)
-        _replace(temporary.path, path)
+        _patiently(lambda: os.replace(temporary.path, path))
     except OSError as error:
         raise trouble(error, path.parent, f"write {path.name}") from error
     finally:
@@ -214,7 +219,7 @@ class Reserved:
 def remove(path: Path) -> bool:
     """Whether there was such a file (or link), which is gone now. Raises StoreTrouble."""
     try:
-        os.unlink(path)
+        _patiently(lambda: os.unlink(path))
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -351,20 +356,14 @@ def _read_refused(path: Path, error: PermissionError) -> bytes | None:
     return read(path)
 
 
-def _replace(source: Path, target: Path) -> None:
-    if sys.platform != "win32":
-        os.replace(source, target)
-        return
-    # A reader has the file open for a moment, and Windows refuses to replace it meanwhile.
-    for attempt in range(_WINDOWS_TRIES):
+def _patiently(step: Callable[[], _Done]) -> _Done:
+    """On Windows, a file that another process replaces or reads this moment refuses; elsewhere nothing is tried twice."""
+    for _ in range(_WINDOWS_TRIES if sys.platform == "win32" else 0):
         try:
-            os.replace(source, target)
+            return step()
         except PermissionError:
-            if attempt == _WINDOWS_TRIES - 1:
-                raise
             time.sleep(_WINDOWS_PAUSE)
-        else:
-            return
+    return step()
 
 
 def _sync(folder: Path) -> None:

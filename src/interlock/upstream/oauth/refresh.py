@@ -108,10 +108,12 @@ async def _renew(
     if refusal is not None and 0 <= now - refusal.last_at < timing.knock_seconds:
         # The door was knocked at a moment ago, by whichever process: nobody knocks again so soon.
         raise _early(server, grant, now) if early else _refused(server, grant, now, timing.grace_seconds)
-    return await _present(shared, server, found, held, grant, early)
+    return await _present(shared, server, found, held, grant, rejected, early)
 
 
-async def _present(shared: Shared, server: str, found: Discovered, held: Held, grant: Grant, early: bool) -> Grant:
+async def _present(
+    shared: Shared, server: str, found: Discovered, held: Held, grant: Grant, rejected: str | None, early: bool
+) -> Grant:
     """Send the refresh token, at most twice: once more where the answer was lost and the server may still have it."""
     token = grant.refresh_token
     assert token is not None

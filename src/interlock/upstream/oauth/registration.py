@@ -221,7 +221,7 @@ async def _dynamic(
     document = answer.json()
     if answer.status not in (200, 201) or document is None:
         raise _refused(answer, endpoint, used)
-    return _registered(document, wish, found, settings, used)
+    return registered(document, found, settings, used)
 
 
 def _wish(found: Discovered, settings: OAuth, redirect_uri: str | None) -> dict[str, object]:
@@ -318,10 +318,10 @@ def _refused(answer: Answer, endpoint: str, redirect_uri: str | None) -> Registr
     return RegistrationFailed(f"{where} refused to register this client ({said}). {SET_CLIENT_ID}")
 
 
-def _registered(
-    document: dict[str, object], wish: dict[str, object], found: Discovered, settings: OAuth, redirect_uri: str | None
+def registered(
+    document: dict[str, object], found: Discovered, settings: OAuth, redirect_uri: str | None
 ) -> Registration:
-    """The registration that an answer makes (RFC 7591 section 3.2.1)."""
+    """The registration that an answer makes (RFC 7591 section 3.2.1). Raises RegistrationFailed."""
     issuer = shown(found.issuer)
     client_id, secret = document.get("client_id"), document.get("client_secret")
     if not isinstance(client_id, str) or not client_id or len(client_id) > 4096 or not client_id.isprintable():

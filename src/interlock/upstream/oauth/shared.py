@@ -24,6 +24,8 @@ class Shared:
     timing: Timing
     environ: Mapping[str, str]
     announce: Callable[[str], None]
+    offers: bool = True
+    """False in a process that is over before anybody could have clicked: it says which command signs in."""
     _said: set[str] = field(default_factory=set)
 
     def say(self, text: str) -> None:
@@ -44,6 +46,7 @@ def shared_for(
     user_agent: str,
     announce: Callable[[str], None],
     open_browser: Callable[[str], bool] | None,
+    offers: bool = True,
     timing: Timing | None = None,
 ) -> Shared:
     """Everything for one process. `open_browser` is None where no browser may be opened from here."""
@@ -52,4 +55,4 @@ def shared_for(
     fetch = Fetcher(user_agent=user_agent, environ=environ)
     log = GrantLog(home, build)
     logins = Logins(home, store, fetch, log, build=build, open_browser=open_browser, timing=timing)
-    return Shared(store, fetch, log, logins, timing, environ, announce)
+    return Shared(store, fetch, log, logins, timing, environ, announce, offers)

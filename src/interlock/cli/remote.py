@@ -1,0 +1,140 @@
+"""What `login`, `logout` and `doctor bridge` work on: servers of the manifests by key, or a URL as `interlock bridge` takes it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from interlock.manifest.config import HttpTransport, Origin, ServerConfig
+
+
+class NoTarget(Exception):
+    """What is wrong with the name that was given, and what to write instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One remote server. `name` is its key in a manifest, or the URL."""
+
+    name: str
+    url: str
+    transport: HttpTransport
+    declared: Origin | None = None
+
+
+def add_flags(parser: argparse.ArgumentParser, what: str) -> None:
+    """SERVER or URL, and for a URL the settings that `interlock bridge` takes too."""
+    parser.add_argument("server", nargs="?", metavar="SERVER|URL", help=what)
+    group = parser.add_argument_group("with a URL, as for `interlock bridge`")
+    group.add_argument("--scope", action="append", default=None, metavar="SCOPE", help="ask for this; may be repeated")
+    group.add_argument(
+        "--resource", default=None, metavar="URI", help="the resource to ask for, in place of the server's"
+    )
+    group.add_argument("--client-id", default=None, metavar="ID", help="a client that is registered already")
+    group.add_argument(
+        "--client-secret-env", default=None, metavar="NAME", help="the variable with that client's secret"
+    )
+    group.add_argument("--client-metadata-url", default=None, metavar="URL", help="a Client ID Metadata Document")
+    group.add_argument("--callback-port", type=int, default=None, metavar="N", help="the loopback port of the login")
+    group.add_argument("--allow-missing-pkce", action="store_true", help="go on without PKCE; not conforming")
+    group.add_argument("--token-env", default=None, metavar="NAME", help="a variable with a personal access token")
+    group.add_argument("--token-file", default=None, metavar="FILE", help="a file (0600) with such a token")
+    group.add_argument("--transport", choices=("http", "sse"), default="http", help="sse: HTTP+SSE of 2024-11-05")
+
+
+def is_url(text: str) -> bool:
+    return text.startswith(("http://", "https://"))
+
+
+def target_of(args: argparse.Namespace, environ: Mapping[str, str] | None = None) -> Target:
+    """The one that was named. Raises NoTarget."""
+    environ = os.environ if environ is None else environ
+    if is_url(args.server):
+        return of_url(args, args.server, environ)
+    config = _servers(args).get(args.server)
+    if config is None:
+        known = ", ".join(sorted(_servers(args))) or "none"
+        raise NoTarget(f"there is no server `{args.server[:80]}` (known: {known[:300]}). Write one of them, or a URL.")
+    return of_config(config, environ)
+
+
+def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str]) -> Target:
+    """The settings come from the flags alone, so that a bridge for the same URL finds the same grant. Raises NoTarget."""
+    from pathlib import Path
+
+    from interlock.cli.bridge_config import TIMEOUT_SECONDS, BridgeError, add_server_flags, gateway_from
+    from interlock.manifest.config import HttpTransport
+
+    defaults = argparse.ArgumentParser()
+    add_server_flags(defaults)
+    given = defaults.parse_args([])
+    for name in ("scope", "resource", "client_id", "client_secret_env", "client_metadata_url", "callback_port",
+                 "allow_missing_pkce", "token_env", "transport"):  # fmt: skip
+        setattr(given, name, getattr(args, name))
+    given.token_file = Path(args.token_file) if args.token_file is not None else None
+    given.url, given.timeout = url, TIMEOUT_SECONDS
+    given.flow = "device" if getattr(args, "device", False) else "browser"
+    try:
+        (server,) = gateway_from(given, environ).servers.values()
+    except BridgeError as error:
+        raise NoTarget(str(error)) from None
+    assert isinstance(server.transport, HttpTransport)
+    return Target(url, url, server.transport)
+
+
+def of_config(config: ServerConfig, environ: Mapping[str, str]) -> Target:
+    """Raises NoTarget for a server that is not reached by URL, or whose URL is not known here."""
+    from interlock.manifest.config import HttpTransport
+
+    transport = config.transport
+    if not isinstance(transport, HttpTransport):
+        raise NoTarget(f"`{config.key}` is a process on this machine ({config.origin}); it has no login of this kind.")
+    url = transport.endpoint or environ.get(transport.endpoint_env or "", "")
+    if not is_url(url):
+        raise NoTarget(f"the URL of `{config.key}` stands in ${transport.endpoint_env}, which is not set here.")
+    return Target(config.key, url, replace(transport, endpoint=url), config.origin)
+
+
+def runnable(args: argparse.Namespace, name: str) -> str | None:
+    """Why this server of the manifests may not be used at all, or None."""
+    config = _servers(args).get(name)
+    return None if config is None else config.blocked
+
+
+def with_oauth(args: argparse.Namespace, environ: Mapping[str, str] | None = None) -> list[Target]:
+    """All servers of the manifests that log in with OAuth and may run."""
+    return [
+        target
+        for target in remotes(args, os.environ if environ is None else environ)
+        if target.transport.oauth is not None and runnable(args, target.name) is None
+    ]
+
+
+def remotes(args: argparse.Namespace, environ: Mapping[str, str]) -> list[Target]:
+    """All enabled servers of the manifests that are reached by a URL which is known here."""
+    found = []
+    for config in _servers(args).values():
+        if not config.enabled:
+            continue
+        try:
+            found.append(of_config(config, environ))
+        except NoTarget:
+            continue
+    return found
+
+
+def _servers(args: argparse.Namespace) -> Mapping[str, ServerConfig]:
+    """The manifests are read once for a command."""
+    loaded: Mapping[str, ServerConfig] | None = getattr(args, "loaded_servers", None)
+    if loaded is None:
+        from interlock.cli.common import load_from
+        from interlock.cli.starting import report_problems
+
+        everything = load_from(args)
+        report_problems(everything)
+        loaded = args.loaded_servers = everything.gateway.servers
+    return loaded

@@ -1,0 +1,386 @@
+"""`interlock setup`: connects one AI host to one remote server, the best way that this host and machine allow."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from interlock.cli.common import add_common, home_from
+from interlock.cli.exit_codes import CONFIGURATION, NEVER_REACHED, OF_VERDICT, OK, OUTCOME_UNKNOWN, USAGE, WAIT
+from interlock.cli.output import complain, print_json, safe
+
+if TYPE_CHECKING:
+    from interlock.install.configure import Job
+    from interlock.install.entries import Found
+    from interlock.install.hosts import Host, Where
+    from interlock.install.ladder import Choice
+    from interlock.install.proof import Outcome
+
+_MORE_WORDS = "Flags of `interlock bridge` are passed on to it: `interlock setup codex URL --token-env NAME`."
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from interlock.install.hosts import HOSTS
+
+    parser = commands.add_parser(
+        "setup",
+        help="connect an AI host to a remote server",
+        description=f"{__doc__} It ends with one real call. {_MORE_WORDS}",
+        epilog="Hosts: " + ", ".join(host.id for host in HOSTS) + ".",
+    )
+    parser.add_argument("host", metavar="HOST", help="the AI host, such as claude-code, codex or cursor")
+    parser.add_argument("url", metavar="URL", help="the server, such as https://mcp.example.com/mcp")
+    _own_flags(parser)
+    parser.add_argument("flags", nargs=argparse.REMAINDER, metavar="...", help="flags of `interlock bridge`")
+    parser.set_defaults(run=run)
+
+
+def _own_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--name", default=None, help="what the entry is called (default: from the URL)")
+    parser.add_argument("--yes", action="store_true", help="ask nothing; also yes to looking for newer releases")
+    parser.add_argument("--no-updates", action="store_true", help="never look for newer releases")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done, and change nothing")
+
+
+class _Stop(Exception):
+    """Ends the command with an exit code; the text says why."""
+
+    def __init__(self, code: int, text: str, snippet: str | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.snippet = snippet
+
+
+def run(args: argparse.Namespace) -> int:
+    args, flags = _sorted_out(args)
+    report: dict[str, object] = {}
+    try:
+        code = _Setup(args, flags, report).run()
+    except _Stop as stop:
+        report["error"] = str(stop)
+        complain(str(stop))
+        if stop.snippet is not None:
+            report["snippet"] = stop.snippet
+            if not args.json:
+                print(f"To paste:\n\n{stop.snippet}")
+        code = stop.code
+    if args.json:
+        print_json({**report, "exit": code})
+    return code
+
+
+def _sorted_out(args: argparse.Namespace) -> tuple[argparse.Namespace, list[str]]:
+    """Own flags may also stand behind the URL; what is left there belongs to the bridge."""
+    again = argparse.ArgumentParser(prog="interlock setup", add_help=False, allow_abbrev=False)
+    _own_flags(again)
+    add_common(again)
+    later, flags = again.parse_known_args([flag for flag in args.flags if flag != "--"])
+    merged = dict(vars(args))
+    for name, value in vars(later).items():
+        if value != again.get_default(name):
+            merged[name] = value
+    return argparse.Namespace(**merged), flags
+
+
+class _Bridge(NamedTuple):
+    flags: tuple[str, ...]
+    names: tuple[str, ...]
+    """Environment variables that must reach it."""
+
+
+class _Setup:
+    """One run. `report` gathers what `--json` prints."""
+
+    def __init__(self, args: argparse.Namespace, flags: Sequence[str], report: dict[str, object]) -> None:
+        from interlock.install import hosts, naming
+
+        self.args = args
+        self.home: Path = home_from(args)
+        self.report = report
+        self.plugin: Found | None = None
+        self.where: Where = hosts.Where(os.path.expanduser("~"), os.environ)
+        found = hosts.find(args.host)
+        if found is None:
+            known = ", ".join(host.id for host in hosts.HOSTS)
+            raise _Stop(USAGE, f"{args.host!r} is no host that setup knows. It knows: {known}. For any other, let it start "
+                        f"`{self._launcher()[-1]} bridge {args.url}`.")  # fmt: skip
+        self.host: Host = found
+        self.bridge = self._checked(flags)
+        self.name: str = args.name or naming.from_url(args.url)
+        if (why := naming.trouble_with(self.name, self.host)) is not None:
+            raise _Stop(USAGE, f"{why}; choose another with --name")
+        report.update(host=self.host.id, url=args.url, name=self.name, dry_run=args.dry_run)
+
+    def run(self) -> int:
+        from interlock.install import entries
+        from interlock.install.ladder import Rung
+
+        choice = self._choice()
+        for reason in choice.reasons:
+            self._say(reason)
+        self.report.update(rung=int(choice.rung), reasons=choice.reasons, price=choice.price)
+        if choice.rung is Rung.NONE:
+            raise _Stop(CONFIGURATION, "no connection can be set up: see (3) above")
+        if choice.price is not None:
+            self._say(choice.price)
+        self._say_parallel(choice)
+        job = None
+        if choice.rung is not Rung.PLUGIN:
+            job = self._job(choice)
+            if self.args.dry_run:
+                return self._plan(job)
+            self._write(job)
+        elif self.args.dry_run:
+            return OK
+        self._ask_about_updates()
+        if job is not None and job.command is not None:
+            return self._prove(job.command)
+        if self.plugin is not None:
+            words = entries.words(self.plugin.entry)
+            # A word with a variable is the host's to fill in: then our own launcher stands for it.
+            return self._prove(self._command() if any("$" in word for word in words) else words)
+        self._say(f"{self.host.label} connects by itself: open it and log in there. {self.host.afterwards}")
+        return OK
+
+    # What is to be done
+
+    def _checked(self, flags: Sequence[str]) -> _Bridge:
+        """The bridge's own judgement of URL and flags, so that a wrong one is refused now and not by the host later."""
+        from interlock.cli.bridge_config import BridgeError, gateway_from
+        from interlock.cli.main import parser
+        from interlock.journal.redact import redact
+
+        url = self.args.url
+        parsed = parser("bridge").parse_args(["bridge", url, *flags])  # ends the command with usage where it must
+        if getattr(parsed, "host", None) is not None:
+            raise _Stop(USAGE, "--host is set from HOST; leave it out")
+        try:
+            gateway_from(parsed, os.environ)
+        except BridgeError as error:
+            raise _Stop(USAGE, str(error)) from None
+        if redact(url) != url:
+            raise _Stop(USAGE, "the URL holds what looks like a secret, and would stand in the host's configuration. "
+                        "Use --token-env, --token-file or --header-env.")  # fmt: skip
+        token_file: Path | None = parsed.token_file
+        passed = list(flags)
+        if token_file is not None:
+            # The host starts the bridge in a folder of its own choice.
+            passed = _without(passed, "--token-file")
+            passed += ["--token-file", str(token_file.expanduser().absolute())]
+        pairs = [*(parsed.header_env or ()), *(parsed.session_header_env or ())]
+        names = [parsed.token_env, parsed.client_secret_env, *(pair.partition("=")[2] for pair in pairs)]
+        wanted = tuple(dict.fromkeys(name for name in names if name))
+        if wanted and self.host.passes == "none":
+            raise _Stop(USAGE, f"{self.host.label} is not known to pass {', '.join(wanted)} on to a program that it starts. "
+                        "Use --token-file FILE (mode 0600).")  # fmt: skip
+        return _Bridge(tuple(passed), wanted)
+
+    def _launcher(self) -> list[str]:
+        from interlock.install.launcher import command
+
+        return command(self.home)
+
+    def _command(self) -> tuple[str, ...]:
+        """What the host will start. `--home` only where the launcher could not know it."""
+        home = (
+            [] if self.home == Path(os.path.abspath(os.path.expanduser("~/.interlock"))) else ["--home", str(self.home)]
+        )
+        return (*self._launcher(), "bridge", self.args.url, "--host", self.host.id, *self.bridge.flags, *home)
+
+    def _choice(self) -> Choice:
+        from interlock.install import entries, ladder
+
+        self.plugin = entries.plugin_with_bridge(self.host, self.where, self.args.url)
+        no_process = None if self.plugin is not None or self.host.bridge is None else self._lay()
+        return ladder.choose(self.host, ladder.Machine(self.plugin, no_process))
+
+    def _lay(self) -> str | None:
+        """Lay the home copy where it is missing or older, and start it; why that cannot be, or None."""
+        import subprocess
+
+        from interlock import __version__
+        from interlock.install import laying, record
+        from interlock.install.closure import NotCopyable
+        from interlock.install.places import version_of
+        from interlock.install.version import newer
+
+        standing = record.standing(self.home)
+        fit = standing.current is not None and standing.trouble is None
+        if not fit or newer(__version__, version_of(standing.current or "")):
+            if self.args.dry_run:
+                self._say(f"Would lay the home copy in {self.home / 'app'}.")
+                return None if os.access(_existing(self.home), os.W_OK) else f"{self.home} cannot be written"
+            if standing.trouble is not None:
+                self._say(f"The home copy is not fit to run ({standing.trouble}): laying it anew.")
+            try:
+                laid = laying.lay_self(self.home)
+            except (laying.LayingFailed, NotCopyable) as error:
+                return str(error)
+            except OSError as error:
+                return f"{error.filename or self.home}: {error.strerror or error}"
+            self.report["laid"] = laid.name
+            self._say(f"Laid {laid.name} in {laid.path}.")
+        try:
+            told = subprocess.run(
+                [*self._launcher(), "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        if told.returncode != 0:
+            return told.stderr.decode("utf-8", "replace").strip() or f"the launcher ended with {told.returncode}"
+        return None
+
+    def _job(self, choice: Choice) -> Job:
+        from interlock.install.configure import Job
+        from interlock.install.ladder import Rung
+
+        command: tuple[str, ...] | None = None
+        if choice.rung is Rung.BRIDGE and self.host.bridge is not None:
+            command = self._command()
+            entry = self.host.bridge(command, self.bridge.names)
+        elif self.host.native is not None:
+            entry = self.host.native(self.args.url)
+        else:
+            raise _Stop(CONFIGURATION, f"{self.host.label} has no entry for a URL")
+        return Job(self.host, self.where, str(self.home), self.name, entry, command, self.args.url)
+
+    # Doing it
+
+    def _plan(self, job: Job) -> int:
+        from interlock.install.configure import Refused, planned
+
+        try:
+            plan = planned(job)
+        except Refused as refused:
+            raise _Stop(CONFIGURATION, refused.why, refused.snippet) from None
+        self.report["plan"] = plan
+        self._say(f"Would {plan}")
+        return OK
+
+    def _write(self, job: Job) -> None:
+        from interlock.install.configure import Refused, write
+
+        try:
+            written = write(job)
+        except Refused as refused:
+            raise _Stop(CONFIGURATION, refused.why, refused.snippet) from None
+        self.report.update(written._asdict())
+        if written.how == "unchanged":
+            self._say(f"{written.file} has this entry already.")
+        else:
+            by = f" by `{job.host.cli.program}`" if written.how == "command" and job.host.cli is not None else ""
+            self._say(f'Wrote the entry "{job.name}" into {written.file}{by}.')
+        if written.backup is not None:
+            self._say(f"The file as it was: {written.backup}")
+        for remark in written.remarks:
+            self._say(remark)
+        self._say(self.host.afterwards)
+
+    def _say_parallel(self, choice: Choice) -> None:
+        """Two ways to one server work, but only one of them has what the bridge promises."""
+        from interlock.install.entries import of_host, same_url
+        from interlock.install.ladder import Rung
+
+        parallel: list[Found] = [
+            found
+            for found in of_host(self.host, self.where, os.getcwd())
+            if found.way in ("native", "other-bridge") and same_url(found.url, self.args.url)
+            and not (choice.rung is Rung.NATIVE and found.name == self.name)
+        ]  # fmt: skip
+        self.report["parallel"] = [{"file": one.file, "name": one.name, "way": one.way} for one in parallel]
+        for found in parallel:
+            what = "connects by itself" if found.way == "native" else "goes through another bridge"
+            self._say(
+                f'Beside it "{found.name}" in {found.file} {what} to the same URL: two sets of the same tools. '
+                "Calls through that one share no login, get no verdicts and have no session binding; send writes through this one."
+            )
+
+    def _ask_about_updates(self) -> None:
+        from interlock.install import settings
+
+        known = settings.read(self.home)
+        answer: bool | None = None
+        if self.args.no_updates:
+            answer = False
+        elif known.updates is not None:
+            answer = known.updates
+        elif self.args.yes:
+            answer = True
+        elif sys.stdin.isatty() and sys.stdout.isatty() and not self.args.json:
+            try:
+                told = input("Look for a newer Interlock every six hours, through pip's configuration? [Y/n] ")
+                answer = told.strip().lower() in ("", "y", "yes")
+            except EOFError:
+                print()
+        self.report["updates"] = answer
+        if answer is None:
+            self._say("Newer releases are not looked for: nobody was asked. --yes or --no-updates settles it.")
+        elif answer != known.updates:
+            settings.keep(self.home, known._replace(updates=answer))
+
+    def _prove(self, command: Sequence[str]) -> int:
+        from interlock.install import proof
+
+        self._say("Starting it as the host would ...")
+        environment = proof.clean_environment(os.environ, self.bridge.names)
+        outcome = proof.call(command, environment)
+        self.report["proof"] = {
+            "outcome": outcome.kind, "tools": list(outcome.tools), "authorize_url": outcome.authorize_url,
+            "said": outcome.said, "seconds": round(outcome.seconds, 3), "verdict": outcome.verdict,
+        }  # fmt: skip
+        self._say(safe(sys.stdout, _told(outcome)))
+        missing = [name for name in self.bridge.names if name not in os.environ]
+        if missing:
+            self._say(f"Not set here: {', '.join(missing)}. The host must be started with it.")
+        return _exit_code(outcome)
+
+    def _say(self, text: str) -> None:
+        if not self.args.json:
+            print(text)
+
+
+def _told(outcome: Outcome) -> str:
+    if outcome.kind == "tools":
+        names = ", ".join(outcome.tools[:8]) + (", ..." if len(outcome.tools) > 8 else "")
+        tools = f"{len(outcome.tools)} tool{'' if len(outcome.tools) == 1 else 's'}"
+        return f"It works: {tools}{f' ({names})' if names else ''} in {outcome.seconds:.1f} s."
+    if outcome.kind == "login":
+        return f"It works; log in once for this machine: {outcome.authorize_url}"
+    if outcome.kind == "not_started":
+        return f"The entry is written, but what it starts does not run: {outcome.said}"
+    return f"The entry is written, but the call did not succeed: {outcome.said}"
+
+
+def _exit_code(outcome: Outcome) -> int:
+    if outcome.kind == "tools":
+        return OK
+    if outcome.kind in ("login", "wait"):
+        return WAIT
+    if outcome.kind == "not_started":
+        return CONFIGURATION
+    if outcome.kind == "silent":
+        return OUTCOME_UNKNOWN
+    return OF_VERDICT.get(outcome.verdict or "", NEVER_REACHED)
+
+
+def _without(flags: Sequence[str], name: str) -> list[str]:
+    """The flags without this one and its value."""
+    kept: list[str] = []
+    skip = False
+    for flag in flags:
+        if skip:
+            skip = False
+        elif flag == name:
+            skip = True
+        elif not flag.startswith(name + "="):
+            kept.append(flag)
+    return kept
+
+
+def _existing(path: Path) -> Path:
+    """The nearest folder that is there."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

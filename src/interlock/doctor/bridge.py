@@ -1,0 +1,75 @@
+"""`doctor bridge`: all checks in the order in which a call meets them. One that breaks or hangs never takes the rest with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from interlock.doctor.authorize import (
+    access_token,
+    authorization_server,
+    callback_port,
+    client,
+    grant,
+    mode,
+    open_login,
+    resource_documents,
+)
+from interlock.doctor.case import Case, Machine
+from interlock.doctor.discover import address, era, foreign_bridges, home_copy, host_entries, this_build, tls
+from interlock.doctor.finding import Finding
+from interlock.doctor.observe import recent_refusals
+from interlock.model.stage import Stage
+
+OF_MACHINE: Final[Sequence[tuple[str, Callable[[Machine], Awaitable[list[Finding]]]]]] = (
+    ("build", this_build.check),
+    ("home-copy", home_copy.check),
+    ("foreign-bridges", foreign_bridges.check),
+)
+OF_SERVER: Final[Sequence[tuple[str, Stage, Callable[[Case], Awaitable[list[Finding]]]]]] = (
+    ("host-entries", Stage.DISCOVER, host_entries.check),
+    ("address", Stage.DISCOVER, address.check),
+    ("tls", Stage.DISCOVER, tls.check),
+    ("era", Stage.DISCOVER, era.check),
+    ("log-in", Stage.AUTHORIZE, mode.check),
+    ("access-token", Stage.AUTHORIZE, access_token.check),
+    ("resource-metadata", Stage.AUTHORIZE, resource_documents.check),
+    ("authorization-server", Stage.AUTHORIZE, authorization_server.check),
+    ("registration", Stage.AUTHORIZE, client.check),
+    ("grant", Stage.AUTHORIZE, grant.check),
+    ("callback-port", Stage.AUTHORIZE, callback_port.check),
+    ("open-login", Stage.AUTHORIZE, open_login.check),
+    ("grant-log", Stage.OBSERVE, recent_refusals.check),
+)
+PATIENCE = 4
+"""A check may wait for several answers, each of which has the case's own limit."""
+
+
+async def of_machine(machine: Machine, seconds: float) -> list[Finding]:
+    """What holds for every server. Never raises."""
+    findings: list[Finding] = []
+    for name, check in OF_MACHINE:
+        findings += await _safely(name, Stage.DISCOVER, check(machine), seconds * PATIENCE)
+    return findings
+
+
+async def of_server(case: Case) -> list[Finding]:
+    """Everything about one server, in order. Never raises."""
+    findings: list[Finding] = []
+    for name, stage, check in OF_SERVER:
+        findings += await _safely(name, stage, check(case), case.seconds * PATIENCE)
+    return findings
+
+
+async def _safely(name: str, stage: Stage, work: Awaitable[list[Finding]], seconds: float) -> list[Finding]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        seen = f"it took longer than {seconds:g} s"
+    except Exception as error:
+        # The error's own text may hold what was sent.
+        seen = f"the check itself failed ({type(error).__name__})"
+    todo = "Please report that it failed, with the version above."
+    return [Finding(check=name, stage=stage, severity="unknown", seen=seen, todo=todo if "failed" in seen else "")]

@@ -1,0 +1,1 @@
+"""`interlock login`, `logout` and `grants`, against the lab's servers."""

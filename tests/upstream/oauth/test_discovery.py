@@ -1,0 +1,535 @@
+"""Discovery against real servers on loopback: the orders, the refusals, the old servers, and documents that lie."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.manifest.config import OAuth
+from interlock.upstream.oauth.challenge import Bearer
+from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
+from interlock.upstream.oauth.documents import Discovered
+from interlock.upstream.oauth.fetch import Fetcher
+from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
+
+from .peer import Peer, Say, peer
+
+PRM = "/.well-known/oauth-protected-resource"
+ASM = "/.well-known/oauth-authorization-server"
+OIDC = "/.well-known/openid-configuration"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Peer]:
+    """The MCP server."""
+    async with peer() as running:
+        yield running
+
+
+@pytest.fixture
+async def issuer() -> AsyncIterator[Peer]:
+    """Its authorization server."""
+    async with peer() as running:
+        yield running
+
+
+@pytest.fixture
+async def fetch() -> AsyncIterator[Fetcher]:
+    fetcher = Fetcher(user_agent="interlock/test", environ={})
+    yield fetcher
+    await fetcher.close()
+
+
+def metadata(issuer: str, **more: object) -> dict[str, object]:
+    root = issuer.rstrip("/")
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": f"{root}/authorize",
+        "token_endpoint": f"{root}/token",
+        "code_challenge_methods_supported": ["S256"],
+        **more,
+    }
+
+
+def good(server: Peer, issuer: Peer, **more: object) -> None:
+    server.routes[f"{PRM}/mcp"] = Say(200, {"resource": f"{server.root}/mcp", "authorization_servers": [issuer.root]})
+    issuer.routes[ASM] = Say(200, metadata(issuer.root, **more))
+
+
+async def found(
+    fetch: Fetcher, server: Peer, challenge: Bearer | None = None, settings: OAuth | None = None, path: str = "/mcp"
+) -> Discovered:
+    return await discover(fetch, f"{server.root}{path}", challenge, settings or OAuth(), 10)
+
+
+async def refused(
+    fetch: Fetcher, server: Peer, challenge: Bearer | None = None, settings: OAuth | None = None
+) -> DiscoveryFailed:
+    with pytest.raises(DiscoveryFailed) as caught:
+        await found(fetch, server, challenge, settings)
+    assert caught.value.what.isprintable()
+    assert len(caught.value.what) < 6000
+    return caught.value
+
+
+async def test_all_is_as_it_should_be(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(
+        server,
+        issuer,
+        registration_endpoint=f"{issuer.root}/register",
+        scopes_supported=["openid"],
+        authorization_response_iss_parameter_supported=True,
+        client_id_metadata_document_supported=True,
+    )
+    server.routes[f"{PRM}/mcp"] = Say(
+        200,
+        {"resource": f"{server.root}/mcp", "authorization_servers": [issuer.root], "scopes_supported": ["b", "a", "b"]},
+    )
+    result = await found(fetch, server, Bearer(scope=("c",)))
+    assert (result.server_url, result.resource, result.issuer) == (
+        f"{server.root}/mcp",
+        f"{server.root}/mcp",
+        issuer.root,
+    )
+    assert (result.scopes_supported, result.challenge_scope) == (("b", "a"), ("c",))
+    assert (result.conventional, result.remarks) == (False, ())
+    assert result.metadata.token_endpoint == f"{issuer.root}/token"
+    assert result.metadata.registration_endpoint == f"{issuer.root}/register"
+    assert result.metadata.scopes_supported == ("openid",)
+    assert result.metadata.authorization_response_iss_parameter_supported
+    assert result.metadata.client_id_metadata_document_supported
+    assert (server.paths(), issuer.paths()) == ([f"{PRM}/mcp"], [ASM])
+
+
+# -- where documents are looked for
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/mcp", [f"{PRM}/mcp", PRM]),
+        ("/mcp/", [f"{PRM}/mcp", PRM]),
+        ("/a/b?x=1", [f"{PRM}/a/b?x=1", PRM]),
+        ("", [PRM]),
+        ("/", [PRM]),
+    ],
+)
+async def test_the_order_of_resource_metadata(
+    server: Peer, issuer: Peer, fetch: Fetcher, path: str, expected: list[str]
+) -> None:
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root]})
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    result = await found(fetch, server, path=path)
+    assert server.paths() == expected
+    assert result.resource == server.root  # as it was written: no slash is added
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("", [ASM, OIDC]),
+        ("/", [ASM, OIDC]),
+        ("/tenant/1", [f"{ASM}/tenant/1", f"{OIDC}/tenant/1", f"/tenant/1{OIDC}"]),
+        ("/tenant/", [f"{ASM}/tenant", f"{OIDC}/tenant", f"/tenant{OIDC}"]),
+    ],
+)
+async def test_the_order_of_server_metadata(
+    server: Peer, issuer: Peer, fetch: Fetcher, path: str, expected: list[str]
+) -> None:
+    name = issuer.root + path
+    server.routes[f"{PRM}/mcp"] = Say(200, {"resource": f"{server.root}/mcp", "authorization_servers": [name]})
+    for last in range(len(expected)):
+        issuer.seen.clear()
+        issuer.routes = {expected[last]: Say(200, metadata(name))}
+        assert (await found(fetch, server)).issuer == name
+        assert issuer.paths() == expected[: last + 1]
+
+
+async def test_the_challenge_names_the_place(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    server.routes["/elsewhere"] = server.routes.pop(f"{PRM}/mcp")
+    result = await found(fetch, server, Bearer(resource_metadata=(f"{server.root}/elsewhere",)))
+    assert (server.paths(), result.remarks) == (["/elsewhere"], ())
+
+
+async def test_each_named_place_is_tried_then_the_usual_ones(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    named = ("javascript:alert(1)", "http://a.example/x", f"{server.root}/gone", f"{server.root}/html")
+    server.routes["/html"] = Say(200, b"<html>")
+    result = await found(fetch, server, Bearer(resource_metadata=named))
+    assert server.paths() == ["/gone", "/html", f"{PRM}/mcp"]
+    assert len(result.remarks) == 1
+    assert "challenge names" in result.remarks[0]
+
+
+async def test_the_second_of_two_named_places(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    server.routes["/second"] = server.routes.pop(f"{PRM}/mcp")
+    result = await found(fetch, server, Bearer(resource_metadata=(f"{server.root}/first", f"{server.root}/second")))
+    assert (server.paths(), result.remarks) == (["/first", "/second"], ())
+
+
+# -- what a resource may say of itself
+
+
+@pytest.mark.parametrize(
+    ("resource", "path"),
+    [
+        ("{root}/mcp", "/mcp"),
+        ("{root}", "/mcp"),
+        ("{root}/", "/mcp"),
+        ("{root}/mcp/", "/mcp"),
+        ("{root}/mcp", "/mcp/"),
+        ("{root}/mcp", "/mcp/deep"),
+        ("{ROOT}/mcp", "/mcp"),
+    ],
+)
+async def test_resources_that_cover_the_server(
+    server: Peer, issuer: Peer, fetch: Fetcher, resource: str, path: str
+) -> None:
+    text = resource.format(root=server.root, ROOT=server.root.replace("http", "HTTP"))
+    server.routes[PRM] = Say(200, {"resource": text, "authorization_servers": [issuer.root]})
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    assert (await found(fetch, server, path=path)).resource == text
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        "https://evil.example/mcp",
+        "{root}/other",
+        "{root}/mc",
+        "{root}/mcp/deeper",
+        "{root}/mcp#x",
+        "{root}/mcp?x=1",
+        "{root}0/mcp",
+        "{user}/mcp",
+        "mcp",
+        "",
+        7,
+        None,
+        ["{root}/mcp"],
+        "x" * 5000,
+        "\x1b[31m",
+    ],
+)
+async def test_resources_that_do_not(server: Peer, issuer: Peer, fetch: Fetcher, resource: object) -> None:
+    good(server, issuer)
+    if isinstance(resource, str):
+        resource = resource.format(root=server.root, user=server.root.replace("//", "//u:p@"))
+    server.routes[f"{PRM}/mcp"] = Say(200, {"resource": resource, "authorization_servers": [issuer.root]})
+    failure = await refused(fetch, server)
+    assert not failure.unreachable
+    assert "resource" in failure.what
+    assert issuer.seen == []
+
+
+async def test_a_person_may_confirm_a_foreign_resource(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    server.routes[f"{PRM}/mcp"] = Say(200, {"resource": "api://mine", "authorization_servers": [issuer.root]})
+    result = await found(fetch, server, settings=OAuth(resource="api://mine"))
+    assert result.resource == "api://mine"
+    assert "meant so" in result.remarks[0]
+    assert not (await refused(fetch, server, settings=OAuth(resource="api://other"))).unreachable
+
+
+async def test_the_setting_replaces_the_resource(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    assert (await found(fetch, server, settings=OAuth(resource="urn:x"))).resource == "urn:x"
+
+
+# -- who the issuer is
+
+
+async def test_metadata_of_another_issuer_is_not_used(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    issuer.routes[ASM] = Say(200, metadata("https://honest.example"))
+    failure = await refused(fetch, server)
+    assert not failure.unreachable
+    assert "https://honest.example" in failure.what
+    issuer.routes[OIDC] = Say(200, metadata(issuer.root))
+    assert (await found(fetch, server)).issuer == issuer.root
+
+
+@pytest.mark.parametrize(("named", "claimed"), [("", "/"), ("/", "")])
+async def test_only_the_slash_after_a_bare_host_is_forgiven(
+    server: Peer, issuer: Peer, fetch: Fetcher, named: str, claimed: str
+) -> None:
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root + named]})
+    issuer.routes[ASM] = Say(200, metadata(issuer.root + claimed))
+    result = await found(fetch, server)
+    assert result.issuer == issuer.root + claimed
+    assert "slash" in result.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("https://a.example", "https://a.example/", True),
+        ("https://a.example/x", "https://a.example/x/", False),
+        ("https://a.example", "https://A.example/", False),
+        ("https://a.example:443", "https://a.example/", False),
+        ("https://a.example/", "https://a.example//", False),
+        ("https://a.example", "https://a.example", False),
+        ("", "/", False),
+    ],
+)
+def test_what_differs_in_that_slash_alone(one: str, other: str, same: bool) -> None:
+    assert same_but_slash(one, other) is same_but_slash(other, one) is same
+
+
+@pytest.mark.parametrize("change", ["upper", "port", "path"])
+async def test_issuers_are_raw_strings(server: Peer, issuer: Peer, fetch: Fetcher, change: str) -> None:
+    good(server, issuer)
+    claimed = {
+        "upper": issuer.root.replace("http", "HTTP"),
+        "port": issuer.root.replace("127.0.0.1", "localhost"),
+        "path": f"{issuer.root}/x",
+    }[change]
+    issuer.routes[ASM] = Say(200, metadata(claimed))
+    assert not (await refused(fetch, server)).unreachable
+
+
+async def test_the_first_usable_authorization_server_is_taken(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    async with peer() as second:
+        second.routes[ASM] = Say(200, metadata(second.root))
+        names = [
+            "ftp://x",
+            f"{issuer.root}?q",
+            f"{issuer.root}#f",
+            "http://u:p@127.0.0.1:1",
+            7,
+            issuer.root,
+            second.root,
+        ]
+        server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": names})
+        assert (await found(fetch, server)).issuer == second.root
+        assert issuer.paths() == [ASM, OIDC]
+
+
+async def test_a_preferred_issuer_is_the_only_one_tried(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    async with peer() as second:
+        names = [issuer.root, second.root]
+        server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": names})
+        for each in (issuer, second):
+            each.routes[ASM] = Say(200, metadata(each.root))
+        url = f"{server.root}/mcp"
+        assert (await discover(fetch, url, None, OAuth(), 10, prefer_issuer=second.root)).issuer == second.root
+        assert issuer.seen == []
+        gone = await discover(fetch, url, None, OAuth(), 10, prefer_issuer="https://old.example")
+        assert gone.issuer == issuer.root
+        second.routes[ASM] = Say(503)
+        with pytest.raises(DiscoveryFailed) as caught:
+            await discover(fetch, url, None, OAuth(), 10, prefer_issuer=second.root)
+        assert caught.value.unreachable
+
+
+@pytest.mark.parametrize("servers", [7, "https://a.example", [7], ["x" * 5000], {}])
+async def test_lists_of_issuers_that_are_none(server: Peer, fetch: Fetcher, servers: object) -> None:
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": servers})
+    assert not (await refused(fetch, server)).unreachable
+
+
+# -- PKCE and endpoints
+
+
+@pytest.mark.parametrize("methods", [None, [], ["plain"], "S256", 7])
+async def test_without_pkce_no_login(server: Peer, issuer: Peer, fetch: Fetcher, methods: object) -> None:
+    good(server, issuer, code_challenge_methods_supported=methods)
+    failure = await refused(fetch, server)
+    assert not failure.unreachable
+    assert "oauth.allowMissingPkce" in failure.what
+    result = await found(fetch, server, settings=OAuth(allow_missing_pkce=True))
+    assert "Not conforming" in result.remarks[-1]
+    good(server, issuer, code_challenge_methods_supported=methods, device_authorization_endpoint=f"{issuer.root}/d")
+    for flow in ("device", "client-credentials"):
+        assert (await found(fetch, server, settings=OAuth(flow=flow))).issuer == issuer.root
+
+
+@pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        7,
+        "",
+        "/token",
+        "javascript:alert(document.cookie)",
+        "data:text/html,x",
+        "http://a.example/token",
+        "https://user:pass@a.example/token",
+        "https://a.example/token#x",
+        "https://a.example/\nx",
+        "https://a.example/" + "x" * 5000,
+    ],
+)
+async def test_endpoints_that_may_not_be_used(
+    server: Peer, issuer: Peer, fetch: Fetcher, name: str, value: object
+) -> None:
+    good(server, issuer, **{name: value})
+    failure = await refused(fetch, server)
+    assert not failure.unreachable
+    assert name in failure.what
+    assert "pass" not in failure.what
+
+
+async def test_an_endpoint_that_is_not_needed_is_left_out(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer, registration_endpoint="javascript:x", revocation_endpoint=7)
+    result = await found(fetch, server)
+    assert (result.metadata.registration_endpoint, result.metadata.revocation_endpoint) == (None, None)
+    assert len(result.remarks) == 2
+
+
+async def test_the_device_flow_needs_its_endpoint(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    assert "device_authorization_endpoint" in (await refused(fetch, server, settings=OAuth(flow="device"))).what
+
+
+# -- servers of before
+
+
+async def test_a_server_without_any_metadata(server: Peer, fetch: Fetcher) -> None:
+    result = await found(fetch, server)
+    assert (result.conventional, result.issuer, result.resource) == (True, server.root, f"{server.root}/mcp")
+    assert result.metadata.authorization_endpoint == f"{server.root}/authorize"
+    assert result.metadata.token_endpoint == f"{server.root}/token"
+    assert result.metadata.registration_endpoint == f"{server.root}/register"
+    assert "2025-03-26" in result.remarks[-1]
+    assert server.paths() == [f"{PRM}/mcp", PRM, ASM, OIDC]
+    assert (await found(fetch, server, path="/")).resource == server.root
+
+
+async def test_a_server_that_is_its_own_authorization_server(server: Peer, fetch: Fetcher) -> None:
+    server.routes[ASM] = Say(200, metadata(server.root, token_endpoint=f"{server.root}/t"))
+    result = await found(fetch, server)
+    assert (result.conventional, result.metadata.token_endpoint, result.remarks) == (True, f"{server.root}/t", ())
+    server.routes[ASM] = Say(200, metadata(server.root, code_challenge_methods_supported=None))
+    assert "PKCE" in (await refused(fetch, server)).what
+
+
+async def test_metadata_there_that_is_wrong_is_not_replaced_by_guesses(server: Peer, fetch: Fetcher) -> None:
+    server.routes[ASM] = Say(200, metadata("https://evil.example"))
+    assert not (await refused(fetch, server)).unreachable
+
+
+@pytest.mark.parametrize(
+    "answer", [Say(200, b"<html>"), Say(200, {}), Say(200, []), Say(401), Say(403), Say(405), Say(204)]
+)
+async def test_what_is_no_resource_metadata(server: Peer, fetch: Fetcher, answer: Say) -> None:
+    server.routes = {f"{PRM}/mcp": answer, PRM: answer}
+    assert (await found(fetch, server)).conventional
+
+
+async def test_a_named_document_that_is_not_there_is_said(server: Peer, fetch: Fetcher) -> None:
+    result = await found(fetch, server, Bearer(resource_metadata=(f"{server.root}/gone",)))
+    assert result.conventional
+    assert "not there" in result.remarks[0]
+
+
+# -- outages are not answers
+
+
+@pytest.mark.parametrize("answer", [Say(500), Say(503), Say(429), Say(408), Say(raw=b""), Say(200, b"x" * 2_000_000)])
+async def test_an_outage_is_not_read_as_an_old_server(server: Peer, fetch: Fetcher, answer: Say) -> None:
+    server.routes = {PRM: answer}
+    assert (await refused(fetch, server)).unreachable
+
+
+@pytest.mark.parametrize("answer", [Say(500), Say(503), Say(429), Say(raw=b"")])
+async def test_an_authorization_server_that_is_down(server: Peer, issuer: Peer, fetch: Fetcher, answer: Say) -> None:
+    good(server, issuer)
+    issuer.routes[ASM] = answer
+    failure = await refused(fetch, server)
+    assert failure.unreachable
+    assert issuer.root in failure.what
+
+
+async def test_nobody_is_there(server: Peer, fetch: Fetcher) -> None:
+    async with peer() as gone:
+        root = gone.root
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [root]})
+    assert (await refused(fetch, server)).unreachable
+    assert (await refused(fetch, gone)).unreachable
+
+
+async def test_one_silent_place_leaves_time_for_the_next(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    server.routes[f"{PRM}/mcp"] = Say(hang=True)
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root]})
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    assert (await discover(fetch, f"{server.root}/mcp", None, OAuth(), 3)).issuer == issuer.root
+
+
+async def test_one_deadline_covers_everything(server: Peer, fetch: Fetcher) -> None:
+    server.routes = {path: Say(hang=True) for path in (f"{PRM}/mcp", PRM, ASM, OIDC)}
+    started = time.monotonic()
+    with pytest.raises(DiscoveryFailed) as caught:
+        await discover(fetch, f"{server.root}/mcp", None, OAuth(), 0.6)
+    assert caught.value.unreachable
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("url", ["http://a.example/mcp", "https://u:p@a.example/mcp", "stdio", "https://é.example"])
+async def test_servers_that_get_no_token(fetch: Fetcher, url: str) -> None:
+    with pytest.raises(DiscoveryFailed, match="No grant is asked for") as caught:
+        await discover(fetch, url, None, OAuth(), 5)
+    assert not caught.value.unreachable
+
+
+async def test_a_remote_servers_challenge_calls_nothing_on_this_machine(issuer: Peer, fetch: Fetcher) -> None:
+    with pytest.raises(DiscoveryFailed):
+        await discover(fetch, "https://a.invalid/mcp", Bearer(resource_metadata=(f"{issuer.root}/x",)), OAuth(), 5)
+    assert issuer.seen == []
+
+
+# -- documents with anything in them
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=30) | st.sampled_from(["https://a.example", "S256"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(
+    [
+        "resource",
+        "authorization_servers",
+        "scopes_supported",
+        "issuer",
+        "authorization_endpoint",
+        "token_endpoint",
+        "code_challenge_methods_supported",
+        "authorization_response_iss_parameter_supported",
+        "grant_types_supported",
+    ]
+)
+
+
+@given(st.dictionaries(FIELDS, JSON, max_size=9))
+def test_any_document_is_read_or_refused(document: dict[str, object]) -> None:
+    remarks: list[str] = []
+    try:
+        resource_metadata(document, remarks)
+    except BadDocument:
+        remarks.clear()
+    try:
+        read = server_metadata(document, loopback=False, remarks=remarks)
+    except BadDocument:
+        return
+    for endpoint in (read.authorization_endpoint, read.token_endpoint):
+        assert endpoint is None or endpoint.startswith("https://")
+    assert all(isinstance(each, str) for each in read.code_challenge_methods_supported or ())
+    assert all(each.isprintable() for each in remarks)
+
+
+def test_long_lists_are_cut() -> None:
+    many = ["s" * 10 + str(number) for number in range(5000)]
+    read = server_metadata(
+        {"issuer": "https://a.example", "scopes_supported": many, "grant_types_supported": [*many, "x" * 600]},
+        loopback=False,
+        remarks=[],
+    )
+    assert len(read.scopes_supported or ()) == 200
+    assert len(read.grant_types_supported or ()) == 256
