@@ -33,7 +33,10 @@ RUN_SECONDS = 90
 CLICKS = (1.5, 0.0)
 """A person who takes a while, and an identity provider that redirects at once."""
 OURS = "interlock"
+MODERN_HOST = ", modern host"
+"""After a bridge's name: the host on its pipes speaks 2026-07-28. No other bridge takes that."""
 RIVALS = ("mcp-remote", "mcp-remote-defaults")
+SUBJECTS = (OURS, OURS + MODERN_HOST, *RIVALS)
 
 _AUTH_2025 = """
 auth/metadata-default auth/metadata-var1 auth/metadata-var2 auth/metadata-var3 auth/basic-cimd
@@ -113,10 +116,12 @@ class Score:
         return [result for result in self.results if not result.passed]
 
 
-def run_scenario(bridge: str, scenario: str, revision: str, click_after: float, cache: Path) -> Result:
+def run_scenario(subject: str, scenario: str, revision: str, click_after: float, cache: Path) -> Result:
     """One scenario with one bridge, in processes of their own."""
+    bridge, modern, _ = subject.partition(MODERN_HOST)
+    host = "modern" if modern else "legacy"
     client = [sys.executable, "-m", "tests.bridge.driver", "--bridge", bridge, "--click-after", f"{click_after:g}"]
-    client += ["--cache", str(cache)]
+    client += ["--era", host, "--cache", str(cache)]
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="interlock-suite-") as folder:
         # The suite splits this command at blanks and knows no quotes.
@@ -219,7 +224,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.bridge.conformance", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--bridge", nargs="+", choices=(OURS, *RIVALS), default=[OURS])
+    parser.add_argument("--bridge", nargs="+", choices=SUBJECTS, default=[OURS, OURS + MODERN_HOST])
     parser.add_argument("--suite", nargs="+", choices=[suite.name for suite in SUITES], default=[], metavar="NAME")
     parser.add_argument("--scenario", nargs="+", default=[], help="only these")
     parser.add_argument("--click-after", nargs="+", type=float, default=list(CLICKS), metavar="S")
@@ -231,7 +236,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse()
-    missing = bridges.mcp_remote(arguments.cache) is None and set(arguments.bridge) - {OURS}
+    missing = bridges.mcp_remote(arguments.cache) is None and set(arguments.bridge) & set(RIVALS)
     if missing:
         print(f"{', '.join(missing)} is not in {arguments.cache}: run benchmarks/setup_rivals.py", file=sys.stderr)
         return 2
@@ -240,6 +245,8 @@ def main() -> int:
         for bridge in arguments.bridge:
             for suite in SUITES:
                 if arguments.suite and suite.name not in arguments.suite:
+                    continue
+                if bridge.endswith(MODERN_HOST) and suite.revision != REQUIRED_2026.revision:
                     continue
                 for click_after in arguments.click_after:
                     began = time.monotonic()
@@ -263,7 +270,7 @@ def main() -> int:
         arguments.json.write_text(json.dumps(as_json(scores), indent=1) + "\n", encoding="utf-8")
     if arguments.markdown is not None:
         arguments.markdown.write_text(markdown(scores), encoding="utf-8")
-    return 1 if any(score.failed and score.scored for score in scores if score.bridge == OURS) else 0
+    return 1 if any(score.failed and score.scored for score in scores if score.bridge.startswith(OURS)) else 0
 
 
 if __name__ == "__main__":

@@ -17,7 +17,12 @@ from pathlib import Path
 def wheel(name: str, version: str, files: dict[str, bytes], requires: tuple[str, ...] = ()) -> tuple[str, bytes]:
     """File name and content of a wheel (PyPA binary distribution format)."""
     info = f"{name.replace('-', '_')}-{version}.dist-info"
-    lines = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {one}" for one in requires)]
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *(f"Requires-Dist: {one}" for one in requires),
+    ]
     everything = files | {
         f"{info}/METADATA": ("\n".join(lines) + "\n").encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,7 +110,9 @@ def test_a_foreign_copy_never_runs(
     assert f"Going on as v{__version__}" in shown.stderr
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"v99.0.0+abc", b"../../x\nt\n/bin/sh\n", b"v99.0.0+a\nt\nrelative\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"v99.0.0+abc", b"../../x\nt\n/bin/sh\n", b"v99.0.0+a\nt\nrelative\n"]
+)
 def test_a_damaged_pointer_is_no_home_copy(
     interlock_home: Path, copy: Copy, clean: dict[str, str], content: bytes
 ) -> None:
@@ -126,6 +129,23 @@ def test_an_older_home_copy_is_replaced(interlock_home: Path, copy: Copy, clean:
     places = Places(interlock_home)
     until(lambda: (current := read_current(places)) is not None and current.name == build())
     assert run([places.launcher, "--version"], clean).stdout.strip() == build()
+
+
+def test_a_project_folder_never_lends_it_a_module(
+    interlock_home: Path, copy: Copy, clean: dict[str, str], tmp_path: Path
+) -> None:
+    """Hosts start us in a project's folder, and what lies there is not trusted."""
+    project = tmp_path / "project"
+    (project / "interlock").mkdir(parents=True)
+    for name in ("interlock/__init__.py", "interlock/__main__.py", "json.py", "filelock.py"):
+        (project / name).write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    copy("0.0.1")
+    code = aligning(interlock_home)[-1]
+    command = [sys.executable, "-P", "-c", code]
+    subprocess.run(command, env=clean, cwd=project, check=True, capture_output=True, timeout=60)
+    places = Places(interlock_home)
+    until(lambda: (current := read_current(places)) is not None and current.name == build())
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_version_that_was_taken_back_does_not_come_by_itself(

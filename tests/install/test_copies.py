@@ -230,9 +230,14 @@ def test_start_says_what_is_missing(interlock_home: Path, copy: Copy, clean: dic
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: Path(places.current).write_text(f"{name}\ncpython-10\n{laying.interpreter().path}\n"), "cpython-10"),
         (lambda: Path(places.current).write_text(f"{name}\nx\n/nonexistent/python\n"), "/nonexistent/python, is gone"),
-        (lambda: Path(places.current).write_text(f"../x\ncpython\n{laying.interpreter().path}\n"), "does not name a copy"),
         (
-            lambda: Path(places.current).write_text(f"v3+a\n{sys.implementation.cache_tag}\n{laying.interpreter().path}\n"),
+            lambda: Path(places.current).write_text(f"../x\ncpython\n{laying.interpreter().path}\n"),
+            "does not name a copy",
+        ),
+        (
+            lambda: Path(places.current).write_text(
+                f"v3+a\n{sys.implementation.cache_tag}\n{laying.interpreter().path}\n"
+            ),
             "v3+a is gone",
         ),
         (lambda: Path(places.current).unlink(), "cannot be read"),
@@ -258,7 +263,7 @@ def test_start_refuses_a_folder_that_others_can_write(interlock_home: Path, copy
 
 @posix
 def test_a_home_with_strange_letters_works(tmp_path: Path, clean: dict[str, str]) -> None:
-    home = tmp_path / "it's a \"home\" $HOME `x` ü"
+    home = tmp_path / 'it\'s a "home" $HOME `x` ü'
     name = laying.lay_self(home).name
     assert run([Places(home).launcher, "--version"], clean).stdout.strip() == name
 

@@ -238,3 +238,49 @@ async def test_an_issuer_that_lies_ends_it(shell: Shell, lab: AuthLab) -> None:
 async def test_json_of_an_unfinished_login_names_the_address(shell: Shell, lab: AuthLab) -> None:
     done = await shell.run("login", lab.url, "--timeout", "0.1", "--json")
     assert json.loads(done.out)[0]["authorizeUrl"] == shell.address
+
+
+async def test_a_url_that_a_manifest_declares_has_the_manifest_s_settings(
+    shell: Shell, lab: AuthLab, entry: Callable[..., str]
+) -> None:
+    shell.manifest(entry("one", lab.url, f"    auth: oauth\n    oauth: {{clientId: {lab.clients.preset}}}\n"))
+    done = await shell.run("login", lab.url, click=shell.click)
+    assert (done.code, lab.counts["registrations"]) == (0, 0)
+    assert "already logged in" in (await shell.run("login", "one")).out
+    other = await shell.run("login", lab.url, "--scope", "mcp", click=shell.click)
+    assert (other.code, lab.counts["registrations"]) == (0, 1)
+
+
+async def test_the_url_of_the_environment(shell: Shell, lab: AuthLab) -> None:
+    shell.environ["INTERLOCK_BRIDGE_URL"] = lab.url
+    done = await shell.run("login", click=shell.click)
+    assert (done.code, done.out.startswith(lab.url)) == (0, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+async def test_ctrl_c_stops_waiting_and_the_old_address_still_works(shell: Shell, lab: AuthLab) -> None:
+    import asyncio
+    import signal
+
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "interlock", "login", lab.url,
+        cwd=shell.cwd, env=shell.environ, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stderr is not None
+    said = ""
+    async with asyncio.timeout(30):
+        while "waiting (" not in said:
+            said += (await process.stderr.readline()).decode()
+        process.send_signal(signal.SIGINT)
+        said += (await process.stderr.read()).decode()
+        assert await process.wait() == 130
+    assert "stopped waiting" in said
+    assert "Traceback" not in said
+    address = re.search(r"sign in at (\S+)", said)[1]
+
+    async def click(again: str) -> None:
+        assert again == address
+        await shell.click(address)
+
+    done = await shell.run("login", lab.url, click=click)
+    assert (done.code, shell.clicked) == (0, [200])

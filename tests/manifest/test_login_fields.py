@@ -396,3 +396,14 @@ def test_whatever_stands_there_the_schema_accepts_what_the_loader_accepts(
     (home / "interlock.yaml").write_text(json.dumps(document), encoding="utf-8")
     loaded = load(manifests=(), home=home, project_root=None, environ={}, managed_dir=home / "none")
     assert VALIDATOR.is_valid(document) or loaded.errors
+
+
+def test_a_person_is_shown_how_it_logs_in_before_they_trust_it(desk: Desk) -> None:
+    from interlock.cli.trust import description
+
+    desk.write("project", OAUTH + "    scopes: [a]\n    session: {replay: [{tool: join}]}\n")
+    (trust,) = desk.load().trusts
+    lines = list(description(trust, None))
+    assert "    logs in    oauth, browser" in lines
+    assert "    logs in    scopes: a" in lines
+    assert "    session    repeats join(all arguments)" in lines

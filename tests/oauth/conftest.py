@@ -1,4 +1,4 @@
-"""Fixtures: the lab in either era, and the real authorization server, skipped with the reason where Node.js is missing."""
+"""The real authorization server as a fixture, skipped with the reason where Node.js is missing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.conformance import programs
 
-from interlock.lab.auth import AuthLab
-
 from .oidc import OidcLab, oidc_lab, provider_package
-
-
-@pytest.fixture
-async def auth_lab() -> AsyncIterator[AuthLab]:
-    """The scripted servers, modern era, honest until told otherwise."""
-    async with AuthLab() as lab:
-        yield lab
 
 
 @pytest.fixture

@@ -115,4 +115,4 @@ async def test_the_conformance_suite_finds_a_conforming_authorization_server(tmp
     outcome = read_outcome(tmp_path, "authorization-server-")
     assert outcome.scenarios == {"authorization-server-metadata-endpoint", "authorization-code-grant"}
     assert faults_of(outcome, []) == []
-    assert outcome.total("SUCCESS") == 2
+    assert outcome.total("SUCCESS") == 3

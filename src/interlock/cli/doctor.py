@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.cli import remote
-from interlock.cli.common import home_from
+from interlock.cli.common import add_common, home_from
 from interlock.cli.exit_codes import OK, TOOL_ERROR, USAGE
 from interlock.cli.output import complain, print_json
 from interlock.cli.starting import run_loop
@@ -30,20 +30,25 @@ _MARKS: dict[Severity, tuple[str, str]] = {
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "doctor", help="find out what is wrong on the way to a server", description=__doc__,
+    parser = commands.add_parser("doctor", help="find out what is wrong on the way to a server", description=__doc__)
+    subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=True)
+    of_bridge = subjects.add_parser(
+        "bridge", help="the connection to a remote server", description=__doc__,
         epilog="Exit code 0 where nothing is wrong, 1 where a problem was found.",
     )  # fmt: skip
-    parser.add_argument("subject", choices=("bridge",), help="bridge: the connection to a remote server")
-    remote.add_flags(parser, "which one (default: all remote servers of the manifests and of the kept grants)")
-    parser.add_argument(
+    remote.add_flags(of_bridge, "which one (default: all remote servers of the manifests and of the kept grants)")
+    of_bridge.add_argument(
         "--timeout",
         type=float,
         default=SECONDS,
         metavar="S",
         help=f"wait so long for each answer (default: {SECONDS:g})",
     )
-    parser.add_argument("--quiet", action="store_true", help="leave out what is in order")
+    of_bridge.add_argument("--quiet", action="store_true", help="leave out what is in order")
+    before = len(of_bridge._actions)
+    add_common(of_bridge)
+    for action in of_bridge._actions[before:]:
+        action.default = argparse.SUPPRESS  # they may stand before `bridge` too, and must not be undone here
     parser.set_defaults(run=run)
 
 
@@ -60,10 +65,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _all(args: argparse.Namespace) -> list[remote.Target]:
-    """What the manifests declare, and every other URL that there is a grant for."""
+    """What the manifests declare, and every other URL that there is a grant for. Raises NoTarget."""
     from interlock.doctor import kept
 
-    found = remote.remotes(args, os.environ)
+    found = remote.everything(args, os.environ)
     urls = {target.url for target in found}
     for each in kept.look(home_from(args)):
         url = each.server_url

@@ -62,7 +62,11 @@ def run(args: argparse.Namespace) -> int:
         if target.transport.oauth is None:
             complain(_no_login(target))
             return USAGE
-    return run_loop(_log_in(args, targets))
+    try:
+        return run_loop(_log_in(args, targets))
+    except KeyboardInterrupt:
+        complain("stopped waiting. The login stays open: `interlock login`, or a call that needs it, goes on with it.")
+        raise
 
 
 def _no_login(target: remote.Target) -> str:

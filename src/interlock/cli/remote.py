@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,9 @@ def add_flags(parser: argparse.ArgumentParser, what: str) -> None:
         "--client-secret-env", default=None, metavar="NAME", help="the variable with that client's secret"
     )
     group.add_argument("--client-metadata-url", default=None, metavar="URL", help="a Client ID Metadata Document")
+    group.add_argument(
+        "--flow", choices=("browser", "device", "client-credentials"), default="browser", help="how to log in"
+    )
     group.add_argument("--callback-port", type=int, default=None, metavar="N", help="the loopback port of the login")
     group.add_argument("--allow-missing-pkce", action="store_true", help="go on without PKCE; not conforming")
     group.add_argument("--token-env", default=None, metavar="NAME", help="a variable with a personal access token")
@@ -51,15 +54,37 @@ def is_url(text: str) -> bool:
 
 
 def target_of(args: argparse.Namespace, environ: Mapping[str, str] | None = None) -> Target:
-    """The one that was named. Raises NoTarget."""
+    """The one that was named. A URL that a manifest declares has the manifest's settings, unless flags give others.
+
+    Raises NoTarget.
+    """
     environ = os.environ if environ is None else environ
     if is_url(args.server):
-        return of_url(args, args.server, environ)
+        declared = None if _has_settings(args) else _declared(args, args.server, environ)
+        return declared or of_url(args, args.server, environ)
     config = _servers(args).get(args.server)
     if config is None:
         known = ", ".join(sorted(_servers(args))) or "none"
         raise NoTarget(f"there is no server `{args.server[:80]}` (known: {known[:300]}). Write one of them, or a URL.")
     return of_config(config, environ)
+
+
+def _has_settings(args: argparse.Namespace) -> bool:
+    return bool(args.allow_missing_pkce) or any(
+        getattr(args, name) is not None
+        for name in ("scope", "resource", "client_id", "client_secret_env", "client_metadata_url", "callback_port",
+                     "token_env", "token_file")
+    )  # fmt: skip
+
+
+def _declared(args: argparse.Namespace, url: str, environ: Mapping[str, str]) -> Target | None:
+    """The only server of the manifests with this very URL that may run; an error that names a URL leads here."""
+    found = [
+        target
+        for target in remotes(args, environ, quiet=True)
+        if target.url == url and _servers(args, quiet=True)[target.name].blocked is None
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str]) -> Target:
@@ -77,7 +102,7 @@ def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str]) -> Ta
         setattr(given, name, getattr(args, name))
     given.token_file = Path(args.token_file) if args.token_file is not None else None
     given.url, given.timeout = url, TIMEOUT_SECONDS
-    given.flow = "device" if getattr(args, "device", False) else "browser"
+    given.flow = "device" if getattr(args, "device", False) else args.flow
     try:
         (server,) = gateway_from(given, environ).servers.values()
     except BridgeError as error:
@@ -106,18 +131,34 @@ def runnable(args: argparse.Namespace, name: str) -> str | None:
 
 
 def with_oauth(args: argparse.Namespace, environ: Mapping[str, str] | None = None) -> list[Target]:
-    """All servers of the manifests that log in with OAuth and may run."""
-    return [
+    """All servers of the manifests that log in with OAuth and may run, and the one that the environment names."""
+    environ = os.environ if environ is None else environ
+    found = [
         target
-        for target in remotes(args, os.environ if environ is None else environ)
+        for target in remotes(args, environ)
         if target.transport.oauth is not None and runnable(args, target.name) is None
     ]
+    return [*found, *_of_environment(args, environ, {target.url for target in found})]
 
 
-def remotes(args: argparse.Namespace, environ: Mapping[str, str]) -> list[Target]:
+def everything(args: argparse.Namespace, environ: Mapping[str, str]) -> list[Target]:
+    """All remote servers of the manifests, and the one that the environment names."""
+    found = remotes(args, environ)
+    return [*found, *_of_environment(args, environ, {target.url for target in found})]
+
+
+def _of_environment(args: argparse.Namespace, environ: Mapping[str, str], known: Container[str]) -> list[Target]:
+    """What `interlock bridge` serves without a URL."""
+    from interlock.cli.bridge_config import URL_VARIABLE
+
+    url = environ.get(URL_VARIABLE, "")
+    return [of_url(args, url, environ)] if is_url(url) and url not in known else []
+
+
+def remotes(args: argparse.Namespace, environ: Mapping[str, str], *, quiet: bool = False) -> list[Target]:
     """All enabled servers of the manifests that are reached by a URL which is known here."""
     found = []
-    for config in _servers(args).values():
+    for config in _servers(args, quiet=quiet).values():
         if not config.enabled:
             continue
         try:
@@ -127,14 +168,15 @@ def remotes(args: argparse.Namespace, environ: Mapping[str, str]) -> list[Target
     return found
 
 
-def _servers(args: argparse.Namespace) -> Mapping[str, ServerConfig]:
-    """The manifests are read once for a command."""
+def _servers(args: argparse.Namespace, *, quiet: bool = False) -> Mapping[str, ServerConfig]:
+    """The manifests are read once for a command. `quiet`: what is wrong in them is no matter of the one that was named."""
     loaded: Mapping[str, ServerConfig] | None = getattr(args, "loaded_servers", None)
     if loaded is None:
         from interlock.cli.common import load_from
         from interlock.cli.starting import report_problems
 
-        everything = load_from(args)
-        report_problems(everything)
-        loaded = args.loaded_servers = everything.gateway.servers
+        read = load_from(args)
+        if not quiet:
+            report_problems(read)
+        loaded = args.loaded_servers = read.gateway.servers
     return loaded

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from interlock.cli.common import add_common, home_from
-from interlock.cli.exit_codes import CONFIGURATION, NEVER_REACHED, OF_VERDICT, OK, OUTCOME_UNKNOWN, USAGE, WAIT
+from interlock.cli.exit_codes import CONFIGURATION, OK, USAGE
 from interlock.cli.output import complain, print_json, safe
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from interlock.install.entries import Found
     from interlock.install.hosts import Host, Where
     from interlock.install.ladder import Choice
-    from interlock.install.proof import Outcome
 
 _MORE_WORDS = "Flags of `interlock bridge` are passed on to it: `interlock setup codex URL --token-env NAME`."
 
@@ -127,6 +126,8 @@ class _Setup:
             raise _Stop(CONFIGURATION, "no connection can be set up: see (3) above")
         if choice.price is not None:
             self._say(choice.price)
+            if self.bridge.flags:
+                self._say(f"What the bridge's flags ask for is not in such an entry: {' '.join(self.bridge.flags)}")
         self._say_parallel(choice)
         job = None
         if choice.rung is not Rung.PLUGIN:
@@ -143,8 +144,7 @@ class _Setup:
             words = entries.words(self.plugin.entry)
             # A word with a variable is the host's to fill in: then our own launcher stands for it.
             return self._prove(self._command() if any("$" in word for word in words) else words)
-        self._say(f"{self.host.label} connects by itself: open it and log in there. {self.host.afterwards}")
-        return OK
+        return self._prove_native()
 
     # What is to be done
 
@@ -320,9 +320,13 @@ class _Setup:
         if answer is None:
             self._say("Newer releases are not looked for: nobody was asked. --yes or --no-updates settles it.")
         elif answer != known.updates:
-            settings.keep(self.home, known._replace(updates=answer))
+            try:
+                settings.keep(self.home, known._replace(updates=answer))
+            except OSError as error:
+                self._say(f"This was not kept, so it is asked again: {self.home}: {error.strerror or error}")
 
     def _prove(self, command: Sequence[str]) -> int:
+        from interlock.cli.setup_outcome import exit_code, told
         from interlock.install import proof
 
         self._say("Starting it as the host would ...")
@@ -332,39 +336,27 @@ class _Setup:
             "outcome": outcome.kind, "tools": list(outcome.tools), "authorize_url": outcome.authorize_url,
             "said": outcome.said, "seconds": round(outcome.seconds, 3), "verdict": outcome.verdict,
         }  # fmt: skip
-        self._say(safe(sys.stdout, _told(outcome)))
+        self._say(safe(sys.stdout, told(outcome)))
         missing = [name for name in self.bridge.names if name not in os.environ]
         if missing:
             self._say(f"Not set here: {', '.join(missing)}. The host must be started with it.")
-        return _exit_code(outcome)
+        return exit_code(outcome)
+
+    def _prove_native(self) -> int:
+        from interlock.cli.setup_outcome import exit_code
+        from interlock.install import proof_native
+
+        outcome = proof_native.call(self.args.url)
+        self.report["proof"] = {"outcome": outcome.kind, "said": outcome.said, "seconds": round(outcome.seconds, 3)}
+        if outcome.kind in ("tools", "login"):
+            self._say(f"The way is open: {outcome.said}. Open {self.host.label} and log in there if it asks.")
+            return OK
+        self._say(f"The entry is written, but the call did not succeed: {outcome.said}")
+        return exit_code(outcome)
 
     def _say(self, text: str) -> None:
         if not self.args.json:
             print(text)
-
-
-def _told(outcome: Outcome) -> str:
-    if outcome.kind == "tools":
-        names = ", ".join(outcome.tools[:8]) + (", ..." if len(outcome.tools) > 8 else "")
-        tools = f"{len(outcome.tools)} tool{'' if len(outcome.tools) == 1 else 's'}"
-        return f"It works: {tools}{f' ({names})' if names else ''} in {outcome.seconds:.1f} s."
-    if outcome.kind == "login":
-        return f"It works; log in once for this machine: {outcome.authorize_url}"
-    if outcome.kind == "not_started":
-        return f"The entry is written, but what it starts does not run: {outcome.said}"
-    return f"The entry is written, but the call did not succeed: {outcome.said}"
-
-
-def _exit_code(outcome: Outcome) -> int:
-    if outcome.kind == "tools":
-        return OK
-    if outcome.kind in ("login", "wait"):
-        return WAIT
-    if outcome.kind == "not_started":
-        return CONFIGURATION
-    if outcome.kind == "silent":
-        return OUTCOME_UNKNOWN
-    return OF_VERDICT.get(outcome.verdict or "", NEVER_REACHED)
 
 
 def _without(flags: Sequence[str], name: str) -> list[str]:

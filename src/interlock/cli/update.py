@@ -117,11 +117,12 @@ def _fetch(home: Path, args: argparse.Namespace) -> int:
     wanted: str | None = args.wanted
     if wanted is None:
         wanted = found.newest(os.environ)
-        places_known = os.path.isdir(places.home)
-        if places_known:
-            look.keep(places, look.Seen(time.time(), wanted))
         if wanted is None:
-            raise pip.PipFailed("pip knows no release of Interlock that suits this Python")
+            raise pip.PipFailed(
+                "pip finds no release of Interlock for this Python where it looks, or cannot reach that place"
+            )
+        if os.path.isdir(places.home):
+            look.keep(places, look.Seen(time.time(), wanted))
         if running is not None and not newer(wanted, running):
             return _nothing_to_do(args, running, wanted)
     if not _agreed(f"Lay Interlock {wanted} in {places.app}" + (f", in place of {running}?" if running else "?"), args):

@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from interlock.upstream.oauth.clock import skew_of_answer
-from interlock.wire.revisions import CAPABILITIES_KEY, LATEST_LEGACY, MODERN_VERSION, MODERN_VERSIONS, VERSION_KEY
+from interlock.wire.revisions import (
+    CAPABILITIES_KEY,
+    LATEST_LEGACY,
+    LEGACY_VERSIONS,
+    MODERN_VERSION,
+    MODERN_VERSIONS,
+    VERSION_KEY,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -59,6 +66,8 @@ class Spoken:
     """The answer that settled it, or did not."""
     server: str = ""
     """What the server calls itself."""
+    offers: tuple[str, ...] = ()
+    """The revisions that it named, where it refused all of ours."""
     kept_session: bool = False
     """True where a session had to be opened and the server refused to end it."""
 
@@ -95,6 +104,8 @@ class Prober:
                 return Spoken("modern", mutual[0], heard, _name(heard.result))
             if heard.error_code in _MODERN_ERRORS and (heard.error_code != _UNSUPPORTED_VERSION or mutual):
                 return Spoken("modern", mutual[0] if mutual else None, heard)
+            if heard.error_code == _UNSUPPORTED_VERSION and not set(supported) & set(LEGACY_VERSIONS):
+                return Spoken("unsettled", None, heard, offers=tuple(version[:40] for version in supported[:8]))
             return await self._initialize(client, authorization)
 
     async def _discover(self, client: httpx2.AsyncClient, version: str, authorization: str | None) -> Heard:
@@ -121,7 +132,7 @@ class Prober:
                 kept = (await self._send(client, "DELETE", None, ending, authorization)).status >= 300
             except Unreached:
                 kept = True
-        return Spoken("legacy", version[:40], heard, _name(heard.result or {}), kept)
+        return Spoken("legacy", version[:40], heard, _name(heard.result or {}), kept_session=kept)
 
     def _client(self) -> httpx2.AsyncClient:
         import httpx2

@@ -253,17 +253,20 @@ def _replace(path: str, content: bytes) -> None:
 
 
 def _back_up(job: Job, path: str) -> str | None:
-    """Under Interlock's home, which only the user can read: the file may hold secrets of other entries."""
+    """A copy that only the user can read, since other entries may hold secrets: in Interlock's home, else beside the file."""
     if not os.path.exists(path):
         return None
     folder = os.path.join(job.home, "backups")
     try:
         private_folder(job.home)
         private_folder(folder)
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    except OSError:
+        folder = os.path.dirname(path)
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    try:
         for attempt in range(100):
             backup = os.path.join(
-                folder, f"{job.host.id}-{stamp}{f'-{attempt}' if attempt else ''}-{os.path.basename(path)}"
+                folder, f"{os.path.basename(path)}.{stamp}{f'-{attempt}' if attempt else ''}.{job.host.id}.backup"
             )
             try:
                 descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)

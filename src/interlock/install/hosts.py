@@ -144,7 +144,7 @@ HOSTS: tuple[Host, ...] = (
         cli=Cli(
             "codex",
             lambda name, command: ["mcp", "add", name, "--", *command],
-            lambda name, url: ["mcp", "add", name, "--url", url],
+            None,  # `codex mcp add --url` goes on to log in and waits for a person
             drops_comments=True,
         ),
         plugins=(".codex/plugins/**/.mcp.json", ".codex/plugins/**/mcp.json"),

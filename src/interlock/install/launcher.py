@@ -85,4 +85,5 @@ def again() -> list[str]:
     app = package.parents[2]
     if sys.flags.no_site and app.name == "app" and (app.parent / "bin" / "start.py").is_file():
         return [sys.executable, "-I", "-S", "-B", os.fspath(app.parent / "bin" / "start.py")]
-    return [sys.executable, "-m", "interlock"]
+    # -P: a host starts us in a project's folder, and an `interlock` that lies there must not run in our place.
+    return [sys.executable, "-P", "-m", "interlock"]

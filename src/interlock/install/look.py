@@ -95,9 +95,11 @@ def look(home: str | os.PathLike[str], environ: Mapping[str, str]) -> Seen | Non
         if not due(home, time.time()):
             return None
         try:
-            found = Seen(time.time(), pip.find(home, environ).newest(environ))
+            newest, trouble = pip.find(home, environ).newest(environ), None
         except pip.PipFailed as error:
-            found = Seen(time.time(), read(home).newest, str(error))
+            newest, trouble = None, str(error)
+        # pip says "no matching distribution" also where it could not reach an index: what is known stays known.
+        found = Seen(time.time(), newest or read(home).newest, trouble)
         keep(places, found)
         return found
     finally:

@@ -27,6 +27,10 @@ class Authorization(Protocol):
         """
         ...
 
+    def doubted(self, used: str) -> None:
+        """The server answered 401 without a challenge to a request that may not be sent again: the next one gets another value."""
+        ...
+
     def heard(self, headers: Mapping[bytes, bytes]) -> None:
         """Headers of any answer of the server: its `Date` shows how far the clocks are apart. Cheap; never raises."""
         ...

@@ -27,7 +27,7 @@ class Bindings:
     def __init__(self, server: str, declared: Sequence[Replay]) -> None:
         self._server = server
         self._declared = {each.tool: each for each in declared}
-        self._remembered: dict[str, dict[str, bytes]] = {}
+        self._remembered: dict[str, dict[str, bytes | None]] = {}
         self._broken: dict[str, dict[str, str]] = {}
         """Why a declared call could not be repeated, for each client that has not made it again since."""
 
@@ -50,8 +50,10 @@ class Bindings:
         kept = {name: value for name, value in arguments.items() if not declared.remember or name in declared.remember}
         text = messages.write_map(kept)
         self._broken.get(out.caller.client, {}).pop(declared.tool, None)
-        if len(text) <= MAX_REMEMBERED_BYTES:
-            self._remembered.setdefault(out.caller.client, {})[declared.tool] = text
+        # Too long to be kept: None, so that what an earlier call said is not repeated in its place.
+        self._remembered.setdefault(out.caller.client, {})[declared.tool] = (
+            text if len(text) <= MAX_REMEMBERED_BYTES else None
+        )
 
     def forget(self, client: str) -> None:
         """The client is gone."""
@@ -62,8 +64,11 @@ class Bindings:
         """Make this client's remembered calls again, in the order in which they are declared. Raises SessionLost."""
         remembered = self._remembered.get(client, {})
         for tool in self._declared:
-            arguments = remembered.get(tool)
+            if tool not in remembered:
+                continue
+            arguments = remembered[tool]
             if arguments is None:
+                self._broken.setdefault(client, {})[tool] = "its arguments were too long to be remembered"
                 continue
             params = messages.write_map({"name": messages.raw(tool), "arguments": Raw(arguments)})
             why = "the server answered it with an error"
@@ -71,6 +76,7 @@ class Bindings:
                 reply = await session.raw_request("tools/call", params, REPLAY_SECONDS, tool)
                 result = None if reply.is_error else messages.try_map(reply.body)
                 if result is not None and not translate.is_error_result(result):
+                    self._broken.get(client, {}).pop(tool, None)
                     continue
             except Fault as fault:
                 why = fault.message

@@ -256,6 +256,8 @@ class _Post:
         if carrier.auth is None or self._refusals >= MAX_REFUSALS:
             return False
         if not evidence.asks_for_credential(self._status, self._headers, self.call.method):
+            if self._status == 401:
+                carrier.auth.doubted(self._used)
             return False
         self._refusals += 1
         self.held = True

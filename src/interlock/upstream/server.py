@@ -606,6 +606,6 @@ class _NotSpoken(Exception):
 
 
 def _says_no(fault: Fault) -> bool:
-    """A 4xx: the server does not take this. 401, 403, 408, 429, 5xx and silence settle nothing."""
-    status = fault.http_status
-    return status is not None and 400 <= status < 500 and status not in (401, 403, 408, 429)
+    """The server does not take this. Anything else, and silence, settles nothing (2026-07-28, Backward Compatibility names
+    400, 404 and 405; the others are what old servers answer to a request or a media type that they do not know)."""
+    return fault.http_status in (400, 404, 405, 406, 415, 422, 501)

@@ -240,7 +240,10 @@ class _Posted:
             self._refusals += 1
             self._waits = True
             carrier.session.spawn(self._authorize(refused=True))
-        elif call is not None and self._status == 404:
+            return
+        if carrier.auth is not None and not wanted and self._status == 401:
+            carrier.auth.doubted(self._used)
+        if call is not None and self._status == 404:
             # The address for POSTs names the session, and the server knows it no longer.
             call.fail(SessionLost())
             carrier.session.lost("the server ended the session")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.cli.starting import run_loop
 from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Fetcher
@@ -78,7 +79,7 @@ async def main(home: Path, found: Discovered, flow: str, timing: Timing, die_at:
 
 if __name__ == "__main__":
     home, found, flow, timing, *die_at = sys.argv[1:]
-    asyncio.run(
+    run_loop(
         main(
             Path(home),
             msgspec.json.decode(found, type=Discovered),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -71,6 +71,22 @@ async def test_a_port_that_is_taken_on_either_family_is_not_ours(family: socket.
         with pytest.raises(PortBusy):
             Listener.bind(port)
     Listener.bind(port).close()  # and the other family was let go
+
+
+def test_the_listener_works_on_either_event_loop(run: Callable[[Coroutine[object, object, None]], None]) -> None:
+    async def life() -> None:
+        seen: list[Request] = []
+        async with listening(seen) as listener:
+            for family in ("127.0.0.1", "::1"):
+                url = f"http://localhost:{listener.port}/callback?state=s&code=c"
+                assert (await click(url, family=family))[0] == 200
+            assert await exchange(listener.port, b"\0\r\n\r\n") != b""
+            with pytest.raises(PortBusy):
+                Listener.bind(listener.port)
+        assert [request.one("code") for request in seen] == ["c", "c"]
+        Listener.bind(listener.port).close()
+
+    run(life())
 
 
 async def test_a_second_listener_of_our_own_is_refused_too() -> None:

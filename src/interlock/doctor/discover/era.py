@@ -35,6 +35,12 @@ def _unsettled(spoken: Spoken, where: str) -> Finding:
             "unknown", f"which protocol it speaks cannot be told before a login (HTTP {status})", where,
             todo="`interlock login`, then again.",
         )  # fmt: skip
+    if spoken.offers:
+        named = _printable(", ".join(spoken.offers))
+        return _finding(
+            "problem", f"it speaks only {named}, which this Interlock does not", where,
+            "No request can be made.", "`interlock update`",
+        )  # fmt: skip
     return _finding(
         "problem", f"it answers neither `server/discover` nor `initialize` (HTTP {status})", where,
         "This does not look like an MCP endpoint.", "Check the URL's path; for the transport of 2024-11-05, use sse.",

@@ -5,6 +5,7 @@ Tests and benchmarks check a client's verdicts against this.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -64,10 +65,7 @@ class Truth:
             "token_requests": dict(self.token_requests),
             "statuses": {str(status): count for status, count in self.statuses.items()},
             "writes": dict(self.writes),
-            "applied": [
-                {"at": each.at, "tool": each.tool, "key": each.key, "text": each.text, "author": each.author}
-                for each in self.applied
-            ],
+            "applied": [dataclasses.asdict(each) for each in self.applied],
             "token_forms": self.token_forms[-KEPT:],
             "authorize_queries": self.authorize_queries[-KEPT:],
             "registered": self.registered[-KEPT:],

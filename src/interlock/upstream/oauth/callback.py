@@ -29,6 +29,7 @@ _TAKEN = frozenset({errno.EADDRINUSE, errno.EACCES, errno.EPERM, 10013, 10048})
 """10013 and 10048 are Windows' codes: a reserved range, and a port in use."""
 _NO_FAMILY = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, 10047, 10049})
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 421: "Misdirected Request"}
+_THEIR_FAULT = (OSError, asyncio.IncompleteReadError, ValueError)  # TimeoutError is an OSError
 _log = logging.getLogger(__name__)
 
 
@@ -145,6 +146,7 @@ class Listener:
         """Connections without a complete request, oldest first: the ones to drop when there are too many."""
         self._busy: set[asyncio.Task[None]] = set()
         self._watchers: set[asyncio.StreamWriter] = set()
+        self._closed = False
 
     @classmethod
     def bind(cls, port: int) -> Listener:
@@ -166,23 +168,14 @@ class Listener:
     async def serve(self, answer: Answer) -> None:
         """Start to answer. `answer` may take up to a minute; it is cancelled then."""
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if self._closed:  # accepted before, and told only now
+                writer.transport.abort()
+                return
+            task = asyncio.get_running_loop().create_task(self._one(reader, writer, answer))
+            # Not in the task itself: one that is cancelled before its first step runs no `finally`.
+            task.add_done_callback(lambda done: self._ended(done, writer))
             self._admit(task)
-            try:
-                await self._one(reader, writer, answer, task)
-            except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, ValueError):
-                pass  # the other side's fault, and its loss
-            except asyncio.CancelledError:
-                pass  # dropped to make room, or the listener closes; nobody awaits this task
-            except Exception:
-                _log.exception("a request to the login callback failed")
-            finally:
-                self._idle.pop(task, None)
-                self._busy.discard(task)
-                if writer not in self._watchers:
-                    writer.close()
 
         for made in self._sockets:
             self._servers.append(await asyncio.start_server(connected, sock=made, limit=MAX_HEAD))
@@ -195,9 +188,17 @@ class Listener:
             del self._idle[oldest]
             oldest.cancel()
 
-    async def _one(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer, task: asyncio.Task[None]
-    ) -> None:
+    def _ended(self, task: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
+        self._idle.pop(task, None)
+        self._busy.discard(task)
+        writer.close()
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, _THEIR_FAULT):
+            _log.error("a request to the login callback failed", exc_info=error)
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         async with asyncio.timeout(HEAD_SECONDS):
             try:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -242,6 +243,7 @@ class Listener:
 
     def close(self) -> None:
         """Stop listening at once. Answers that are being made are dropped, but for one that calls this."""
+        self._closed = True
         for made in self._sockets:
             made.close()
         self._sockets = []

@@ -22,11 +22,10 @@ from interlock.model.verdict import Verdict
 from interlock.upstream.oauth import identity, offers
 from interlock.upstream.oauth.authorize_request import NoEndpoint
 from interlock.upstream.oauth.callback import Listener, PortBusy
-from interlock.upstream.oauth.client_of import preset_of
 from interlock.upstream.oauth.device import DeviceLogins
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Fetcher
-from interlock.upstream.oauth.flow_note import PENDING_SECONDS, FlowNote, read_note, remove_note
+from interlock.upstream.oauth.flow_note import FlowNote, read_note
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_log import GrantLog
 from interlock.upstream.oauth.grant_store import GrantStore
@@ -36,14 +35,14 @@ from interlock.upstream.oauth.listening import OpenLogin
 from interlock.upstream.oauth.offer import Offer
 from interlock.upstream.oauth.offers import Standing
 from interlock.upstream.oauth.paste import redeem_pasted
-from interlock.upstream.oauth.ports import PortTaken, candidates, owner_of, owner_pid, port_of
-from interlock.upstream.oauth.redeem import forget_code
-from interlock.upstream.oauth.registration import still_valid
+from interlock.upstream.oauth.ports import PortTaken, owner_of, owner_pid
+from interlock.upstream.oauth.redeem import TOKEN_SECONDS
+from interlock.upstream.oauth.takeover import left_behind, may_go_on, ports_for, tidy
 from interlock.upstream.oauth.timing import Timing
 
 __all__ = ["Logins", "Offer", "PortTaken", "Timing"]
 
-_FREED_SECONDS = 1.0
+_FREED_SECONDS = 0.5
 """For so long, a port that its finished owner was asked to let go is waited for."""
 _POLL_SECONDS = 0.02
 _HEIR_PAUSE = 0.5
@@ -204,7 +203,7 @@ class Logins:
         if grant is not None:
             note = read_note(self._ground.root, id)
             if note is not None and await self._live(id) is None:
-                self._tidy(id, note)
+                tidy(self._ground, id, note)
             return Offer("", None, False, time.time(), grant=grant)
         standing = self._standing(id)
         if standing.state == "snoozed" and not by_hand:
@@ -251,16 +250,8 @@ class Logins:
         by_hand: bool,
     ) -> OpenLogin:
         """Bind, answer, and only then publish. What the login before left behind goes on where that is possible."""
-        before = read_note(self._ground.root, id)
-        if before is not None and (before.kind != "browser" or not _same_place(before.found, found)):
-            before = None
-        ports = candidates(id, settings)
-        if settings.callback_port is None:
-            # First where an old click would land, then what the server has registered for us (RFC 7591).
-            registration = self._ground.store.registration(found.issuer, preset_of(settings, environ))
-            dynamic = registration is not None and registration.source == "dynamic"
-            known = (before and before.port, port_of(registration.redirect_uri) if registration and dynamic else None)
-            ports = tuple(dict.fromkeys((*(port for port in known if port), *ports)))
+        before = left_behind(self._ground, id, found)
+        ports = ports_for(self._ground, id, found, settings, environ, before)
         listener = await self._bound(id, ports, fixed=settings.callback_port is not None)
         grant = self._ground.store.read(id)
         unasked = not by_hand and (grant is None or grant.state != "live")
@@ -268,9 +259,9 @@ class Logins:
         try:
             await login.serve()
             self._ground.reached("bound")
-            if before is not None and self._may_go_on(before, login.port, found, settings, environ, scope):
+            if before is not None and may_go_on(self._ground, before, login.port, found, settings, environ, scope):
                 login.adopt(before)
-                await login.resume()
+                await login.resume(deadline.remaining)
             else:
                 await login.publish(scope, before, deadline.remaining)
         except BaseException:
@@ -278,28 +269,6 @@ class Logins:
             raise
         self._open[id] = login
         return login
-
-    def _may_go_on(
-        self,
-        before: FlowNote,
-        port: int,
-        found: Discovered,
-        settings: OAuth,
-        environ: Mapping[str, str],
-        scope: tuple[str, ...],
-    ) -> bool:
-        """Whether the URL of a login whose owner is gone is still good, so that the machine keeps on saying the same."""
-        if before.port != port or not before.pending or before.found.metadata != found.metadata:
-            return False
-        newest = before.pending[-1]
-        if time.time() - newest.created >= PENDING_SECONDS / 2 or not set(scope) <= set(newest.scope):
-            return False
-        kept = self._ground.store.registration(found.issuer, preset_of(settings, environ))
-        return (
-            kept is not None
-            and kept.client_id == before.registration.client_id
-            and still_valid(kept, settings, environ, newest.redirect_uri, time.time())
-        )
 
     async def _bound(self, id: str, ports: tuple[int, ...], *, fixed: bool) -> Listener:
         """The first port of these that is free. Raises PortTaken."""
@@ -329,60 +298,57 @@ class Logins:
             self._heirs[id] = asyncio.get_running_loop().create_task(self._inherit(id, settings, environ, since))
 
     async def _inherit(self, id: str, settings: OAuth, environ: Mapping[str, str], since: int) -> None:
-        root = self._ground.root
+        root, port = self._ground.root, 0
         while True:
             try:
                 note = read_note(root, id)
                 if note is None or note.kind != "browser" or not note.pending:
                     return
+                port = note.port
                 if not await identity.watch(note.port, note.flow_id):
                     await asyncio.sleep(_HEIR_PAUSE)
                 async with self._ground.login_lock(id, _HEIR_LOCK_SECONDS):
                     again = read_note(root, id)
                     if again is not None and again.flow_id != note.flow_id:
                         continue
-                    if again is None or id in self._open or await self._inherited(id, again, settings, environ, since):
-                        return
+                    mine = self._open.get(id)
+                    if again is not None and (mine is None or not mine.waits):
+                        await self._inherited(id, again, settings, environ, since)
+                    return
             except Busy:
                 continue
+            except PortBusy:
+                who = await identity.ask(port)
+                if isinstance(who, Stranger) and not who.silent:
+                    return  # another program has the port: the next call finds one that is free
+                await asyncio.sleep(_HEIR_PAUSE)
             except OSError:
                 return  # the store cannot be used: the next call says so
 
     async def _inherited(
         self, id: str, note: FlowNote, settings: OAuth, environ: Mapping[str, str], since: int
-    ) -> bool:
-        """Under the login's lock: go on for an owner that died. False where it lives after all."""
+    ) -> None:
+        """Under the login's lock: go on for an owner that has died. Raises PortBusy where it lives after all."""
         if self._ground.settled(id, since) is not None:
-            self._tidy(id, note)
-            return True
-        try:
-            listener = Listener.bind(note.port)
-        except PortBusy:
-            return not isinstance(await identity.ask(note.port), Identity)
+            tidy(self._ground, id, note)
+            return
+        listener = Listener.bind(note.port)
         login = OpenLogin(self._ground, id, note.found, settings, environ, listener, since=since, unasked=True)
-        await login.serve()
-        self._ground.reached("bound")
-        login.adopt(note)
+        try:
+            await login.serve()
+            self._ground.reached("bound")
+            login.adopt(note)
+            await login.resume(TOKEN_SECONDS)
+        except BaseException:
+            await login.close()
+            raise
         self._open[id] = login
-        await login.resume()
-        return True
-
-    def _tidy(self, id: str, note: FlowNote) -> None:
-        """Put away what an owner left behind that died with its grant already stored."""
-        root = self._ground.root
-        remove_note(root, id, note.flow_id)
-        forget_code(root, id)
-        offers.finished(root, id)
 
     def _tell(self, id: str, grant: Grant) -> None:
         try:
             self.on_grant(id, grant)
         except Exception:
             _log.exception("telling of a new grant failed")
-
-
-def _same_place(one: Discovered, other: Discovered) -> bool:
-    return (one.issuer, one.resource) == (other.issuer, other.resource)
 
 
 def _pause(until: float) -> Offer:

@@ -40,6 +40,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     error: str
     description: str = ""
+    kind: str = ""
+    """The class of the refusal (refusal.py): only those of one kind make a standing one."""
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +69,11 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     """When the refresh token was last presented; with `spent`, no answer came since."""
     presented_again: bool = False
     """With `spent`: it was presented once more after the answer was lost."""
+    unanswered_at: float | None = None
+    """When the authorization server was last asked in vain; None once it has answered again."""
     refusal: Refusal | None = None
+    signed_in_at: float | None = None
+    """When a person signed in, carried over refreshes; None: `obtained_at` is that hour."""
     after_rejection: bool = False
     """True where the access token was fetched because the server took the one before it no longer."""
     skew: float = 0.0

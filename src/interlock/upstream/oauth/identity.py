@@ -64,7 +64,7 @@ async def ask(port: int, seconds: float = ASK_SECONDS) -> Identity | Stranger | 
 async def watch(port: int, flow: str) -> bool:
     """Return once the owner of this login has died or let the port go. False where the port was not (or not any more) its."""
     try:
-        async with asyncio.timeout(ASK_SECONDS * 5):
+        async with asyncio.timeout(ASK_SECONDS):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_MAX_ANSWER)
             identity = await _identity(reader, writer, port, WATCH_PATH)
     except OSError:  # TimeoutError is one

@@ -29,7 +29,7 @@ from interlock.upstream.oauth.ground import Busy, Ground, host_of
 from interlock.upstream.oauth.identity import Identity
 from interlock.upstream.oauth.ports import redirect_for, redirect_uri
 from interlock.upstream.oauth.private_files import StoreTrouble
-from interlock.upstream.oauth.redeem import Unredeemed, arrived, forget_code, redeem
+from interlock.upstream.oauth.redeem import TOKEN_SECONDS, Unredeemed, arrived, forget_code, redeem
 from interlock.upstream.oauth.redirect import Code, NotOurs, Refused, judge
 from interlock.upstream.oauth.refusal import Class
 from interlock.upstream.oauth.registration import RegistrationFailed
@@ -183,9 +183,14 @@ class OpenLogin:
             return self._said_no(note, judged)
         return await self._redeem(note, judged.pending, judged.code)
 
-    async def _redeem(self, note: FlowNote, pending: Pending, code: str, tries: int = 0) -> Reply:
+    async def _redeem(
+        self, note: FlowNote, pending: Pending, code: str, tries: int = 0, seconds: float = TOKEN_SECONDS
+    ) -> Reply:
+        found, registration = note.found, note.registration
         try:
-            grant = await redeem(self._ground, self.id, note.found, note.registration, pending, code, tries)
+            grant = await redeem(
+                self._ground, self.id, found, registration, pending, code, tries=tries, seconds=seconds
+            )
         except Unredeemed as failure:
             return await self._unredeemed(note, pending, failure)
         self._done_states.add(pending.state)
@@ -194,14 +199,14 @@ class OpenLogin:
             "Signed in", f"Interlock may now use {note.found.resource} for you. You can close this page.",
         )  # fmt: skip
 
-    async def resume(self) -> bool:
+    async def resume(self, seconds: float) -> bool:
         """Present a code that came to a process that has died since. Under the login's lock. True where a grant came of it."""
         note = self.note
         left = arrived(self._ground.root, self.id, note) if note is not None else None
         if note is None or left is None:
             return False
         pending, kept = left
-        await self._redeem(note, pending, kept.code, kept.tries)
+        await self._redeem(note, pending, kept.code, kept.tries, min(seconds, TOKEN_SECONDS))
         return not self.waits
 
     def _said_no(self, note: FlowNote, refused: Refused) -> Reply:

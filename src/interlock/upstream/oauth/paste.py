@@ -12,7 +12,7 @@ from interlock.upstream.oauth.flow_note import read_note, remove_note
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.ground import Ground, host_of
 from interlock.upstream.oauth.listening import OpenLogin
-from interlock.upstream.oauth.redeem import Unredeemed, forget_code, redeem
+from interlock.upstream.oauth.redeem import TOKEN_SECONDS, Unredeemed, forget_code, redeem
 from interlock.upstream.oauth.redirect import NotOurs, Refused, judge, pasted_query
 
 
@@ -36,7 +36,15 @@ async def redeem_pasted(ground: Ground, id: str, text: str, own: OpenLogin | Non
             remove_note(ground.root, id)
             raise _refused(f"the authorization server refused: {words}", None)
         try:
-            grant = await redeem(ground, id, note.found, note.registration, judged.pending, judged.code)
+            grant = await redeem(
+                ground,
+                id,
+                note.found,
+                note.registration,
+                judged.pending,
+                judged.code,
+                seconds=min(seconds, TOKEN_SECONDS),
+            )
         except Unredeemed as failure:
             if not failure.code_is_good:
                 forget_code(ground.root, id)

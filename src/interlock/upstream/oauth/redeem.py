@@ -77,14 +77,23 @@ def forget_code(root: Path, id: str) -> None:
 
 
 async def redeem(
-    ground: Ground, id: str, found: Discovered, registration: Registration, pending: Pending, code: str, tries: int = 0
+    ground: Ground,
+    id: str,
+    found: Discovered,
+    registration: Registration,
+    pending: Pending,
+    code: str,
+    *,
+    tries: int = 0,
+    seconds: float = TOKEN_SECONDS,
 ) -> Grant:
-    """The grant, stored. Only under the login's lock. Raises Unredeemed, Busy, StoreTrouble."""
+    """The grant, stored. Only under the login's lock. `tries`: how often the code was presented before; `seconds`: for the
+    token endpoint's answer. Raises Unredeemed, Busy, StoreTrouble."""
     arrived = Arrived(state=pending.state, code=code, at=time.time(), tries=tries)
     _keep(ground.root, id, arrived)
     ground.reached("code-kept")
     secrets = (code, pending.verifier, pending.state, registration.client_secret or "")
-    answer = await _present(ground, id, found, registration, pending, arrived, secrets)
+    answer = await _present(ground, id, found, registration, pending, arrived, secrets, seconds)
     ground.reached("answered")
     try:
         tokens = read_answer(answer, secrets)
@@ -117,6 +126,7 @@ async def _present(
     pending: Pending,
     arrived: Arrived,
     secrets: tuple[str, ...],
+    seconds: float,
 ) -> Answer:
     """The token endpoint's answer. One more try where not a byte of the first had left."""
     endpoint = found.metadata.token_endpoint
@@ -136,7 +146,7 @@ async def _present(
     ground.reached("presenting")
     for again in (True, False):
         try:
-            return await ground.fetch.post_form(endpoint, form, TOKEN_SECONDS, basic)
+            return await ground.fetch.post_form(endpoint, form, seconds, basic)
         except FetchFailed as failure:
             if not failure.sent and again:
                 await asyncio.sleep(_AGAIN_AFTER)

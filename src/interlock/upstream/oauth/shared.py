@@ -13,6 +13,10 @@ from interlock.upstream.oauth.grant_store import GrantStore
 from interlock.upstream.oauth.timing import Timing
 
 
+def _nothing(step: str) -> None:
+    pass
+
+
 @dataclass(slots=True)
 class Shared:
     """`announce` tells the person at the machine something on standard error; each text is passed on once."""
@@ -26,6 +30,8 @@ class Shared:
     announce: Callable[[str], None]
     offers: bool = True
     """False in a process that is over before anybody could have clicked: it says which command signs in."""
+    reached: Callable[[str], None] = _nothing
+    """Told the name of each step of a refresh or a login as it is reached; tests end the process there."""
     _said: set[str] = field(default_factory=set)
 
     def say(self, text: str) -> None:
@@ -48,11 +54,12 @@ def shared_for(
     open_browser: Callable[[str], bool] | None,
     offers: bool = True,
     timing: Timing | None = None,
+    reached: Callable[[str], None] = _nothing,
 ) -> Shared:
     """Everything for one process. `open_browser` is None where no browser may be opened from here."""
     timing = timing or Timing()
-    store = GrantStore(home)
-    fetch = Fetcher(user_agent=user_agent, environ=environ)
     log = GrantLog(home, build)
-    logins = Logins(home, store, fetch, log, build=build, open_browser=open_browser, timing=timing)
-    return Shared(store, fetch, log, logins, timing, environ, announce, offers)
+    store = GrantStore(home, log)
+    fetch = Fetcher(user_agent=user_agent, environ=environ)
+    logins = Logins(home, store, fetch, log, build=build, open_browser=open_browser, timing=timing, reached=reached)
+    return Shared(store, fetch, log, logins, timing, environ, announce, offers, reached)

@@ -23,8 +23,9 @@ class StaticToken:
         self._server = server
         self._source = source
         self._environ = environ
-        self._read: tuple[int, str] | None = None
-        self._last = ""
+        self._read: tuple[tuple[int, int, int], str] | None = None
+        self._sent: list[str] = []
+        """The last tokens, newest last: an answer that is late may still quote the one before."""
         self.name = ""
         """Which source the token came from, for people."""
 
@@ -49,11 +50,17 @@ class StaticToken:
             stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=self._server, retry="later", http_status=status,
         )  # fmt: skip
 
+    def doubted(self, used: str) -> None:
+        return
+
     def heard(self, headers: Mapping[bytes, bytes]) -> None:
         return
 
     def mask(self, text: str) -> str:
-        return text.replace(self._last, "[redacted]") if len(self._last) >= 6 else text
+        for token in self._sent:
+            if len(token) >= 6:
+                text = text.replace(token, "[redacted]")
+        return text
 
     def _value(self) -> str:
         """Raises Fault where there is no token, or one that cannot be used."""
@@ -64,21 +71,29 @@ class StaticToken:
         if not token and self._source.file is not None:
             self.name = f"the file {self._source.file}"
             token = self._from_file(self._source.file)
+        scheme, _, rest = token.partition(" ")
+        if scheme.lower() == "bearer":
+            token = rest.strip()  # people copy the whole header
         if not token:
             raise self._fault("there is no token there")
         if not token.isascii() or not token.isprintable() or " " in token:
             raise self._fault("what is there cannot be sent as a token: it has spaces, line breaks or other characters")
-        self._last = token
+        if token not in self._sent:
+            self._sent = [*self._sent[-3:], token]
         return f"Bearer {token}"
 
     def _from_file(self, path: Path) -> str:
         try:
             status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                raise self._fault("it is no plain file")  # a pipe could block everything
             if sys.platform != "win32" and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise self._fault(f"others may read it; run `chmod 600 {path}`")
-            if self._read is None or self._read[0] != status.st_mtime_ns:
-                with open(path, encoding="utf-8") as file:
-                    self._read = (status.st_mtime_ns, file.read(MAX_BYTES).strip())
+            seen = (status.st_mtime_ns, status.st_ino, status.st_size)
+            if self._read is None or self._read[0] != seen:
+                # Some editors put a byte order mark in front.
+                with open(path, encoding="utf-8-sig") as file:
+                    self._read = (seen, file.read(MAX_BYTES).strip())
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not text"
             raise self._fault(f"it cannot be read ({reason})") from None

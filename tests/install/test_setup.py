@@ -1,0 +1,226 @@
+"""`interlock setup` from outside: a throwaway home, a real bridge through the launcher, a real server on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.build import build
+from interlock.install import laying, proof, proof_native, settings
+from interlock.install.places import Places
+
+from .conftest import run
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of a fixture server without authorization."""
+    command = [sys.executable, "-m", "interlock.lab.modern_server", "--http", "0"]
+    root = Path(__file__).resolve().parents[2]
+    environ = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, env=environ, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            yield process.stderr.readline().split()[-1]
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home in which the copy is laid already: most tests are about something else."""
+    home = tmp_path_factory.mktemp("setup") / ".interlock"
+    laying.lay_self(home)
+    return home
+
+
+@pytest.fixture
+def person(clean: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """Environment of a person with a new home and no host's program on PATH."""
+    del clean["INTERLOCK_HOME"]
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    (bin / "sh").symlink_to("/bin/sh")
+    clean["PATH"] = str(bin)
+    return clean
+
+
+def setup(*arguments: str, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, "-m", "interlock", "setup", *arguments], environ, 120)
+
+
+def test_from_nothing_to_tools(server: str, person: dict[str, str]) -> None:
+    """The whole way at the default home: laid, written, and called as the host would."""
+    home = Path(person["HOME"])
+    done = setup("codex", server, "--yes", environ=person)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "It works: 28 tools" in done.stdout
+    launcher = str(home / ".interlock" / "bin" / "interlock")
+    entry = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["local"]
+    assert entry == {"command": launcher, "args": ["bridge", server, "--host", "codex"]}
+    assert settings.read(home / ".interlock").updates is True
+    again = setup("codex", server, "--no-updates", "--json", environ=person)
+    told = json.loads(again.stdout)
+    assert (told["how"], told["rung"], told["exit"], "laid" in told) == ("unchanged", 1, 0, False)
+    assert settings.read(home / ".interlock").updates is False
+
+
+def test_a_dry_run_changes_nothing(server: str, person: dict[str, str]) -> None:
+    done = setup("cursor", server, "--dry-run", "--timeout", "30", environ=person)
+    assert done.returncode == 0, done.stderr
+    assert "Would lay the home copy" in done.stdout
+    assert '"--timeout",\n        "30"' in done.stdout
+    assert list(Path(person["HOME"]).rglob("*")) == [Path(person["HOME"], ".interlock")], "what the fixture made"
+
+
+def test_flags_stand_anywhere_and_the_bridges_go_on(
+    server: str, person: dict[str, str], laid: Path, tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("")
+    token.chmod(0o600)
+    done = setup(
+        "--home", str(laid), "claude-code", server, "--no-browser", "--name", "mine", "--token-file", token.name,
+        "--header-env", "X-Team=TEAM", "--no-updates", "--json", "--dry-run", environ=person | {"TEAM": "red"},
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert (told["name"], told["exit"]) == ("mine", 0), done.stderr
+    plan = told["plan"]
+    args = json.loads(plan.partition("\n")[2])["mcpServers"]["mine"]["args"]
+    assert args[:6] == ["bridge", server, "--host", "claude-code", "--no-browser", "--header-env"]
+    assert args[-4:] == ["--token-file", str(Path.cwd() / "token"), "--home", str(laid)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["emacs", "https://x.example/mcp"], 2, "no host that setup knows"),
+        (["codex", "ftp://x.example/mcp"], 2, "http"),
+        (["codex", "https://user:hunter2hunter2@x.example/mcp"], 2, "password"),
+        (["codex", "https://x.example/mcp?api_key=hunter2hunter2hunter2"], 2, "secret"),
+        (["codex", "https://x.example/mcp", "--no-such-flag"], 2, "--no-such-flag"),
+        (["codex", "https://x.example/mcp", "--name", "a b"], 2, "--name"),
+        (["codex", "https://x.example/mcp", "--session-header", "Authorization=Bearer hunter2hunter2"], 2, "secret"),
+        (["claude-desktop", "https://x.example/mcp", "--token-env", "TOK"], 2, "--token-file"),
+        (["claude-ai", "https://x.example/mcp"], 8, "(3)"),
+        (["codex"], 2, "URL"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], code: int, words: str, person: dict[str, str]) -> None:
+    done = setup(*arguments, "--yes", environ=person)
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout + done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
+    assert list(Path(person["HOME"]).rglob("*")) == [Path(person["HOME"], ".interlock")], "nothing was written"
+
+
+def test_a_token_is_named_and_never_written(server: str, person: dict[str, str], laid: Path) -> None:
+    secret = "s3cr3t" * 4
+    done = setup(
+        "codex",
+        server,
+        "--token-env",
+        "MY_TOKEN",
+        "--no-updates",
+        "--home",
+        str(laid),
+        environ=person | {"MY_TOKEN": secret},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    config = Path(person["HOME"], ".codex", "config.toml").read_text()
+    assert tomllib.loads(config)["mcp_servers"]["local"]["env_vars"] == ["MY_TOKEN"]
+    assert secret not in config + done.stdout + done.stderr
+    for file in laid.rglob("*"):
+        if file.is_file() and "app" not in file.parts:
+            assert secret.encode() not in file.read_bytes(), file
+
+
+def test_a_server_that_is_away(person: dict[str, str], laid: Path) -> None:
+    done = setup("cursor", "http://127.0.0.1:1/mcp", "--no-updates", "--home", str(laid), environ=person)
+    assert done.returncode == 5
+    assert "The entry is written, but the call did not succeed" in done.stdout
+
+
+def test_a_parallel_connection_is_said_aloud(server: str, person: dict[str, str], laid: Path) -> None:
+    path = Path(person["HOME"], ".cursor", "mcp.json")
+    path.parent.mkdir()
+    remote = {"command": "npx", "args": ["-y", "mcp-remote", server]}
+    path.write_text(json.dumps({"mcpServers": {"direct": {"url": server + "/"}, "remote": remote}}))
+    done = setup("cursor", server, "--no-updates", "--home", str(laid), environ=person)
+    assert done.returncode == 0, done.stderr
+    assert '"direct"' in done.stdout
+    assert '"remote"' in done.stdout
+    assert "no session binding" in done.stdout
+
+
+def test_a_plugin_that_carries_the_bridge_is_enough(server: str, person: dict[str, str], laid: Path) -> None:
+    folder = Path(person["HOME"], ".gemini", "extensions", "x")
+    folder.mkdir(parents=True)
+    entry = {"command": Places(laid).launcher, "args": ["bridge", server, "--home", str(laid)]}
+    (folder / "gemini-extension.json").write_text(json.dumps({"name": "x", "mcpServers": {"x": entry}}))
+    done = setup("gemini-cli", server, "--no-updates", "--home", str(laid), "--json", environ=person)
+    told = json.loads(done.stdout)
+    assert (told["rung"], told["exit"], told["proof"]["outcome"]) == (0, 0, "tools")
+    assert not Path(person["HOME"], ".gemini", "settings.json").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_where_no_process_can_be_started_the_native_entry_and_its_price(server: str, person: dict[str, str]) -> None:
+    """Here the home is a file, so no copy can be laid."""
+    blocked = Path(person["HOME"], "blocked")
+    blocked.write_text("")
+    done = setup("vscode", server, "--no-updates", "--home", str(blocked / "interlock"), environ=person)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "(1) The bridge cannot be started" in done.stdout
+    assert "The price: no login shared" in done.stdout
+    assert "The way is open" in done.stdout
+    entry = json.loads(Path(person["HOME"], ".config", "Code", "User", "mcp.json").read_text())["servers"]["local"]
+    assert entry == {"type": "http", "url": server}
+
+
+def test_the_home_copy_is_renewed_where_it_is_damaged(server: str, person: dict[str, str]) -> None:
+    home = Path(person["HOME"], ".interlock")
+    laying.lay_self(home)
+    (Path(Places(home).lib(build())) / "interlock" / "build.py").unlink()
+    done = setup("cursor", server, "--yes", environ=person)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "is not fit to run" in done.stdout
+
+
+def test_the_native_call(server: str) -> None:
+    assert proof_native.call(server).kind == "tools"
+    assert proof_native.call(server + "-not").verdict == "never_reached"
+    assert proof_native.call("http://127.0.0.1:1/mcp").verdict == "never_reached"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+def test_the_copy_outlives_the_environment_it_came_from(server: str, person: dict[str, str], tmp_path: Path) -> None:
+    """A fresh environment, a real installation by pip, setup; then the environment goes, and the host's entry still works."""
+    root = Path(__file__).resolve().parents[2]
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=120)
+    python = venv / "bin" / "python"
+    installed = subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", root], capture_output=True, text=True, timeout=400, check=False
+    )
+    if "No matching distribution" in installed.stderr:
+        pytest.skip("pip has no place here to take the requirements from")
+    assert installed.returncode == 0, installed.stderr
+    del person["PYTHONPATH"]
+    done = run([str(venv / "bin" / "interlock"), "setup", "codex", server, "--no-updates"], person, 120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(venv)
+    entry = tomllib.loads(Path(person["HOME"], ".codex", "config.toml").read_text())["mcp_servers"]["local"]
+    outcome = proof.call([entry["command"], *entry["args"]], proof.clean_environment(person))
+    assert (outcome.kind, len(outcome.tools)) == ("tools", 28)
