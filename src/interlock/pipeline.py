@@ -95,6 +95,8 @@ class Pipeline:
         self.rounds = Rounds(seal_key, server_info)
         self.restart: Callable[[Exchange], None] = lambda exchange: None
         """Serves an exchange from its beginning; set by the front."""
+        self.notice: str | None = None
+        """A sentence that the next tool's answer carries, once: a newer Interlock is out."""
         self.last_view: View | None = None
         """The view that was built last: what the next start may say of the servers at once."""
         self.router = UriRouter(gateway.servers)
@@ -414,6 +416,8 @@ class Pipeline:
         attempt.trace.era_up = reply.era
         attempt.mark(Stage.EXECUTE, "error" if reply.is_error else "answered", _EXECUTED)
         body, status = self._validate(attempt, reply)
+        if self.notice is not None and status == "ok" and attempt.exchange.method == "tools/call":
+            body, self.notice = answers.with_notice(body, self.notice), None
         attempt.mark(Stage.VALIDATE, "passed", status)
         self._observe(attempt, status, len(body))
         return body, reply.is_error

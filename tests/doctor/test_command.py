@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlock.cli.main import main
+from interlock.doctor import processes
 from interlock.lab.auth import RemoteLab
 
 
@@ -17,6 +18,8 @@ def quiet_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    # Bridges of others that happen to run on this machine are no part of these tests.
+    monkeypatch.setattr(processes, "running", list)
     return folder
 
 

@@ -39,6 +39,17 @@ def error_body(fault: Fault, build: str, code: int | None = None) -> bytes:
     return messages.error_body(number, text, facts(fault, build))
 
 
+def with_notice(body: bytes, text: str) -> bytes:
+    """A tool's result with a text of ours behind its content. As it was where it has no content to put it behind."""
+    members = messages.try_map(body) or {}
+    content = messages.try_list(members.get("content"))
+    if content is None:
+        return body
+    content.append(messages.raw({"type": "text", "text": f"[{text}]"}))
+    members["content"] = messages.raw(content)
+    return messages.write_map(members)
+
+
 def tool_result(fault: Fault, build: str, era: Era) -> bytes:
     """A `tools/call` result: the text is for the model, `_meta` for programs."""
     result: dict[str, object] = {

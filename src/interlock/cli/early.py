@@ -94,13 +94,17 @@ def cache_file(arguments: Sequence[str]) -> str:
     """Where what is last known of the servers stands, for this command line in this directory."""
     import binascii
 
-    home = _option(arguments, "--home") or os.environ.get("INTERLOCK_HOME") or os.path.join("~", ".interlock")
+    home = home_of(arguments)
     # A bridge serves the same wherever it is started; manifests depend on the directory.
     where = "" if arguments[:1] == ["bridge"] else os.getcwd()
     key = "\0".join((where, *arguments)).encode("utf-8", "surrogateescape")
-    return os.path.join(
-        os.path.abspath(os.path.expanduser(home)), "hello", f"{binascii.crc32(key):08x}-{len(key)}.json"
-    )
+    return os.path.join(home, "hello", f"{binascii.crc32(key):08x}-{len(key)}.json")
+
+
+def home_of(arguments: Sequence[str]) -> str:
+    """Interlock's home for this command line, as cli/common.py works it out with more imports."""
+    home = _option(arguments, "--home") or os.environ.get("INTERLOCK_HOME") or os.path.join("~", ".interlock")
+    return os.path.abspath(os.path.expanduser(home))
 
 
 def _option(arguments: Sequence[str], name: str) -> str | None:

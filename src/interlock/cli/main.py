@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -21,10 +22,12 @@ COMMANDS: Final[dict[str, str]] = {
     "tools": "list all tools with their names and context cost",
     "call": "call one tool",
     "trace": "show the route that calls took",
+    "setup": "connect an AI host to a remote server",
     "login": "sign in to a remote server, once for this machine",
     "logout": "revoke a grant and forget it",
     "grants": "list this machine's grants and open logins",
     "doctor": "find out what is wrong on the way to a server",
+    "update": "fetch a newer Interlock, and say what to do next",
     "credential": "print or revoke a host's credential",
     "demo": "run the demonstration on real servers",
 }
@@ -93,6 +96,12 @@ def _run(arguments: list[str]) -> int:
         print(build())
         return 0
     greeting: Greeting | None = None
+    if arguments[:1] in (["connect"], ["bridge"], ["up"]):
+        # Before a byte of standard input is read: the newest Interlock of this machine may run in our place.
+        from interlock.cli.early import home_of
+        from interlock.install.align import align
+
+        align(home_of(arguments), arguments, os.environ)
     if arguments[:1] in (["connect"], ["bridge"]):
         from interlock.cli.early import greet
 
@@ -110,15 +119,11 @@ def _run(arguments: list[str]) -> int:
 
 def _drop_output() -> None:
     """What is still to be written goes nowhere, so that the interpreter's own flush at the end has nothing to complain of."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _open_standard_streams() -> None:
     """Where a standard stream is closed, the next file or socket would take its number, and strangers would write to it."""
-    import os
-
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.cli.early import Greeting, keep
 from interlock.cli.exit_codes import OK
+from interlock.cli.updates import watch
 
 if TYPE_CHECKING:
     from asyncio import Event, Future
@@ -75,6 +76,7 @@ async def until_over(
     from interlock.wire import messages
 
     runtime.start_eager()
+    updates = watch(runtime, runtime.home)
 
     def keep_known() -> None:
         view = runtime.pipeline.last_view
@@ -91,7 +93,7 @@ async def until_over(
         await asyncio.wait([ending, *stopping], return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
     lines.leave()
-    for task in stopping:
+    for task in (*stopping, updates):
         task.cancel()
     await writer.close()
     keeping.cancel()

@@ -13,6 +13,7 @@ from interlock.cli.exit_codes import CONFIGURATION, OK, USAGE
 from interlock.cli.output import complain
 from interlock.cli.starting import announce, load, report_problems, run_loop
 from interlock.cli.stdio_serving import LINGER_SECONDS
+from interlock.cli.updates import watch
 
 if TYPE_CHECKING:
     from interlock.manifest.loading import Loaded
@@ -159,6 +160,7 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
     # Now, while these are still the files that run: an update may replace them at any time.
     loop.run_in_executor(None, build)
     runtime.start_eager()
+    updates = watch(runtime, home)
     runtime.settle_memory()
     sweeper: asyncio.TimerHandle | None = None
 
@@ -173,6 +175,7 @@ async def _serve(args: argparse.Namespace, loaded: Loaded, home: Path) -> int:
     sweep()
     await stop.wait()
     complain("stopping: finishing the calls that are under way (once more: stop at once)")
+    updates.cancel()
     if sweeper is not None:
         sweeper.cancel()
     server.stop_listening()

@@ -1,24 +1,23 @@
 """Reads the MCP entries of AI hosts' configuration files, as far as `doctor` needs them. Writes nothing, keeps no value.
 
-Sources: the hosts' own documentation and source (docs of each host, as of late 2026). Files that cannot be read are left
-out: this tells what points to a server, not whether a host accepts its file.
+The users' files are those that `interlock setup` knows (install/hosts.py); project files come from the hosts' own
+documentation. Files that cannot be read are left out: this tells what points to a server, not what a host makes of it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from interlock.install import jsontext
+from interlock.install.hosts import HOSTS, Where
+
 MAX_BYTES = 16 * 1024 * 1024
 """Claude Code keeps its history in the same file."""
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Entry:
 class _Place:
     host: str
     file: Path
-    tables: tuple[tuple[str, ...], ...] = (("mcpServers",),)
+    tables: tuple[tuple[str, ...], ...]
     """Where the entries stand; `*` is any name."""
 
 
@@ -55,56 +54,52 @@ def entries(user: Path, folder: Path, environ: Mapping[str, str]) -> list[Entry]
     return found
 
 
+_TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "claude-code": (("mcpServers",), ("projects", "*", "mcpServers")),
+    "opencode": (("mcp",), ("mcp", "servers")),
+}
+"""Where entries stand in a user's file besides, or instead of, the one place that `interlock setup` writes."""
+_PROJECT: Sequence[tuple[str, str, tuple[str, ...]]] = (
+    ("codex", ".codex/config.toml", ("mcp_servers",)),
+    ("cursor", ".cursor/mcp.json", ("mcpServers",)),
+    ("gemini-cli", ".gemini/settings.json", ("mcpServers",)),
+    ("antigravity", ".agents/mcp_config.json", ("mcpServers",)),
+    ("opencode", "opencode.json", ("mcp",)),
+    ("opencode", "opencode.json", ("mcp", "servers")),
+    ("opencode", "opencode.jsonc", ("mcp",)),
+    ("opencode", "opencode.jsonc", ("mcp", "servers")),
+    ("vscode", ".vscode/mcp.json", ("servers",)),
+    ("zed", ".zed/settings.json", ("context_servers",)),
+)
+
+
 def _places(user: Path, folder: Path, environ: Mapping[str, str]) -> Iterator[_Place]:
-    yield _Place("claude-code", user / ".claude.json", (("mcpServers",), ("projects", "*", "mcpServers")))
-    for above in (folder, *folder.parents):
-        yield _Place("claude-code", above / ".mcp.json")
-    codex = Path(environ["CODEX_HOME"]) if environ.get("CODEX_HOME") else user / ".codex"
-    yield _Place("codex", codex / "config.toml", (("mcp_servers",),))
-    yield _Place("codex", folder / ".codex" / "config.toml", (("mcp_servers",),))
-    yield _Place("cursor", user / ".cursor" / "mcp.json")
-    yield _Place("cursor", folder / ".cursor" / "mcp.json")
-    yield _Place("antigravity", user / ".gemini" / "config" / "mcp_config.json")
-    yield _Place("antigravity", user / ".gemini" / "antigravity" / "mcp_config.json")
-    yield _Place("gemini", user / ".gemini" / "settings.json")
-    yield _Place("gemini", folder / ".gemini" / "settings.json")
-    copilot = Path(environ["COPILOT_HOME"]) if environ.get("COPILOT_HOME") else user / ".copilot"
-    yield _Place("copilot-cli", copilot / "mcp-config.json")
-    config = Path(environ["XDG_CONFIG_HOME"]) if environ.get("XDG_CONFIG_HOME") else user / ".config"
-    for name in ("opencode.json", "opencode.jsonc"):
-        for where in (config / "opencode", folder, folder / ".opencode"):
-            yield _Place("opencode", where / name, (("mcp",), ("mcp", "servers")))
-    yield _Place("zed", config / "zed" / "settings.json", (("context_servers",),))
-    yield _Place("goose", config / "goose" / "config.yaml", (("extensions",),))
-    yield _Place("devin", config / "devin" / "mcp_config.json")
-    yield _Place("windsurf", user / ".codeium" / "windsurf" / "mcp_config.json")
-    yield _Place("vscode", _application_data(user, environ) / "Code" / "User" / "mcp.json", (("servers",),))
-    yield _Place("vscode", folder / ".vscode" / "mcp.json", (("servers",),))
-    yield _Place("claude-desktop", _application_data(user, environ) / "Claude" / "claude_desktop_config.json")
-
-
-def _application_data(user: Path, environ: Mapping[str, str]) -> Path:
-    if sys.platform == "darwin":
-        return user / "Library" / "Application Support"
-    if sys.platform == "win32":
-        return Path(environ.get("APPDATA") or user / "AppData" / "Roaming")
-    return Path(environ.get("XDG_CONFIG_HOME") or user / ".config")
+    where = Where(str(user), environ)
+    for host in HOSTS:
+        for file in host.files(where):
+            yield _Place(host.id, Path(file), _TABLES.get(host.id, (host.root,)))
+    yield _Place("antigravity", user / ".gemini" / "antigravity" / "mcp_config.json", (("mcpServers",),))
+    for above in (folder, *folder.parents):  # up to the root of the file system, past the repository's own
+        yield _Place("claude-code", above / ".mcp.json", (("mcpServers",),))
+    for id, name, path in _PROJECT:
+        yield _Place(id, folder / name, (path,))
 
 
 def _content(file: Path) -> object:
+    """More is read than some hosts would: this tells where an entry stands, not whether the host takes it."""
     try:
         if not file.is_file() or file.stat().st_size > MAX_BYTES:
             return None
         raw = file.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8")
         if file.suffix == ".toml":
             return tomllib.loads(raw)
-        if file.suffix == ".yaml":
-            return _yaml(raw)
-        try:
-            return json.loads(raw)
-        except ValueError:
-            return json.loads(_plain_json(raw))
-    except (OSError, ValueError, RecursionError):  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        return _yaml(raw) if file.suffix == ".yaml" else jsontext.parse(raw, comments=True)
+    except (
+        OSError,
+        ValueError,
+        RecursionError,
+        jsontext.Damaged,
+    ):  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         return None
 
 
@@ -116,15 +111,6 @@ def _yaml(raw: str) -> object:
         return YAML(typ="safe", pure=True).load(raw)
     except YAMLError:
         return None
-
-
-def _plain_json(raw: str) -> str:
-    """Without the comments and trailing commas that several hosts take."""
-
-    def kept(match: re.Match[str]) -> str:
-        return match[0] if match[0].startswith('"') else " "
-
-    return _STRING_OR_COMMA.sub(kept, _STRING_OR_COMMENT.sub(kept, raw))
 
 
 def _at(content: object, path: tuple[str, ...]) -> Iterator[Mapping[str, object]]:

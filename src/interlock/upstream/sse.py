@@ -206,7 +206,9 @@ class _Posted:
     async def _authorize(self, *, refused: bool) -> None:
         auth, call = self._carrier.auth, self._call
         assert auth is not None
-        seconds = call.seconds or 30.0 if call is not None else 30.0
+        seconds = 30.0
+        if call is not None and call.expires:
+            seconds = max(call.expires - asyncio.get_running_loop().time(), 0.1)
         try:
             if refused:
                 value = await auth.refused(self._used, self._status, self._headers, seconds)

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.host_files import Entry, is_absolute
+from interlock.install.entries import same_url
 from interlock.install.places import Places
 from interlock.model.stage import Stage
 from interlock.upstream.oauth.address import shown
@@ -38,14 +39,14 @@ async def check(case: Case) -> list[Finding]:
 
 def _look(entry: Entry, case: Case) -> Iterator[Finding]:
     place = f"{entry.host}: {entry.file}, `{_printable(entry.name)}`"
-    if _same(entry.url, case.url):
+    if same_url(entry.url, case.url):
         yield from _native(entry, case, place)
     elif _is_ours(entry):
-        if any(_same(word, case.url) for word in entry.command) or case.name in entry.command:
+        if any(same_url(word, case.url) for word in entry.command) or case.name in entry.command:
             yield from _ours(entry, case, place, "starts `interlock bridge` for it")
         elif "connect" in entry.command[1:3] and case.declared is not None:
             yield from _ours(entry, case, place, "starts `interlock connect`, which serves it")
-    elif any(_same(word, case.url) for word in entry.command):
+    elif any(same_url(word, case.url) for word in entry.command):
         other = next((name for name in _FOREIGN if any(_names(word, name) for word in entry.command)), "another bridge")
         yield _finding(
             "note", f"{entry.host} reaches it through {other}", place,
@@ -104,10 +105,6 @@ def _is_ours(entry: Entry) -> bool:
 def _names(word: str, program: str) -> bool:
     base = PurePath(word.replace("\\", "/")).name
     return base == program or base.startswith((f"{program}@", f"{program}."))
-
-
-def _same(one: str | None, url: str) -> bool:
-    return one is not None and one.rstrip("/") == url.rstrip("/")
 
 
 def _printable(text: str) -> str:
