@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +17,7 @@ from typing import Any
 
 from . import bridges
 from .person import Person
-from .session import Session
+from .session import Reply, Session
 from .stage import PATIENCE, Counts, Stage, stage
 from .urls import redirect_uri
 
@@ -25,7 +26,8 @@ GRACE_SECONDS = 1.0
 DEADLINE_SECONDS = 3.0
 EXPIRY_SECONDS = 4.0
 HALF_AN_HOUR = 1800.0
-_SETTLE_SECONDS = 20.0
+POLITE_SECONDS = 12.0
+"""How long a caller keeps coming back when it is told to wait."""
 
 Play = Callable[[Stage, int], Awaitable[None]]
 
@@ -92,8 +94,7 @@ async def grant_dead(on: Stage, processes: int) -> None:
     on.lab.kill_families()
     on.begin()
     await on.echo(seconds=PATIENCE / 2)
-    await asyncio.sleep(GRACE_SECONDS + 0.5)
-    replies = await on.echo(seconds=PATIENCE / 2)
+    replies = await on.everyone(lambda session: until_url(on, session))
     on.facts["URL in the answer"] = all(reply.urls for reply in replies)
     on.facts["landed"] = await click_once(on)
     on.facts["healed"] = await heals(on)
@@ -212,7 +213,7 @@ async def clocks_apart(on: Stage, processes: int) -> None:
     await on.start(processes)
     await on.echo()
     on.facts["healed"] = all(not reply.failed for reply in await on.echo())
-    on.facts["refused for expiry"] = sum(status == 401 for method, status in on.lab.truth.calls if method)
+    on.facts["refused for expiry"] = sum(status == 401 for method, status in on.lab.truth.calls if method != "GET")
 
 
 SITUATIONS = (
@@ -345,18 +346,36 @@ async def click_once(on: Stage) -> bool:
     return False
 
 
+async def until_url(on: Stage, session: Session) -> Reply:
+    """Ask again as often and as late as the bridge says, until it names a URL, or says nothing within `PATIENCE`."""
+    end = time.monotonic() + POLITE_SECONDS
+    while True:
+        reply = await on.ask(session, "echo", PATIENCE / 2, value="x")
+        if reply.urls or reply.state == "unanswered" or not reply.failed or time.monotonic() > end:
+            return reply
+        await asyncio.sleep(waits(reply))
+
+
 async def heals(on: Stage) -> bool:
-    """Whether every bridge comes to answer calls, with nobody at the screen, within a while."""
+    """Whether every bridge comes to answer calls, with nobody at the screen, when asked again as late as it says."""
 
     async def tries(session: Session) -> bool:
-        for _ in range(4):
-            reply = await session.call("echo", {"value": "x"}, seconds=_SETTLE_SECONDS / 4)
+        end = time.monotonic() + POLITE_SECONDS
+        while True:
+            reply = await session.call("echo", {"value": "x"}, seconds=PATIENCE / 2)
             if not reply.failed:
                 return True
-            await asyncio.sleep(0.5)
-        return False
+            if time.monotonic() > end:
+                return False
+            await asyncio.sleep(waits(reply))
 
     return all(await asyncio.gather(*(tries(session) for session in on.sessions)))
+
+
+def waits(reply: Reply) -> float:
+    """How long to wait before the next try: what the bridge says, within reason."""
+    seconds = reply.details.get("wait_seconds")
+    return min(max(float(seconds), 0.5), POLITE_SECONDS) if isinstance(seconds, (int, float)) else 0.5
 
 
 async def comes_back(on: Stage) -> bool:

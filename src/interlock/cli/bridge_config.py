@@ -114,6 +114,7 @@ def gateway_from(args: argparse.Namespace, environ: Mapping[str, str]) -> Gatewa
         policy=Policy(default_approval="auto", tool_timeout_seconds=args.timeout),
         names="verbatim",
         era=args.era,
+        era_choice="modern",
     )
     digest = hashlib.sha256(repr(server).encode()).hexdigest()
     return Gateway({key: server}, (), digest)

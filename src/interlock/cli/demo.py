@@ -28,6 +28,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("demo", help="run the demonstration on real servers", description=_ABOUT)
     parser.add_argument("--serve", action="store_true", help="stay up afterwards, and say how to connect a host")
     parser.add_argument("--port", type=int, default=0, help="port to serve on (default: a free one)")
+    parser.add_argument(
+        "--protected", action="store_true", help="only serve a remote server that wants a login, to try the bridge on"
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
     if args.manifest or args.trusted_hash or args.json:
         complain("the demo brings its own manifest and is for reading: of the common options it takes only --home")
         return USAGE
+    if args.protected:
+        return _protected(args.port)
     missing = [name for name in ("mcp_server_git", "mcp_server_time") if find_spec(name) is None]
     if missing:
         complain(
@@ -59,6 +64,31 @@ def run(args: argparse.Namespace) -> int:
             return TOOL_ERROR
         except KeyboardInterrupt:
             screen.print()
+    return OK
+
+
+def _protected(port: int) -> int:
+    """Serve an MCP server and its authorization server on loopback until told to end."""
+    import asyncio
+
+    from interlock.lab.auth.lab import AuthLab
+
+    async def serve() -> None:
+        async with AuthLab(era="both", port=port) as lab:
+            sys.stdout.write(
+                f"A server that wants a login: {lab.url}\nIts authorization server says yes to whoever asks. Ctrl-C ends both.\n"
+            )
+            sys.stdout.flush()
+            await asyncio.Event().wait()
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        asyncio.run(serve())
+    except OSError as error:
+        sys.stderr.write(f"interlock: port {port}: {error.strerror}\n")
+        return CONFIGURATION
+    except KeyboardInterrupt:
+        return OK
     return OK
 
 
@@ -140,10 +170,11 @@ def _show_routes(screen: Console, interlock: Interlock) -> None:
 def _invite(screen: Console, interlock: Interlock, url: str) -> None:
     import shlex
 
+    from interlock.install.launcher import again
     from interlock.lab.demo.gateway import MANIFEST
 
     home, manifest = shlex.quote(str(interlock.home)), shlex.quote(str(MANIFEST))
-    program = shlex.quote(str(Path(sys.executable).with_name("interlock")))
+    program = " ".join(map(shlex.quote, again()))
     _title(screen, "Connect a host")
     for line in (
         "Over HTTP, with a credential that the host reads from its environment:",

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from interlock.cli.exit_codes import CONFIGURATION, NEVER_REACHED, OF_VERDICT, OK, WAIT
 from interlock.cli.output import complain
 from interlock.cli.remote import Target
-from interlock.doctor.probe import Prober, Unreached
+from interlock.doctor.probe import Prober, Unreached, sent_headers
 from interlock.doctor.times import until
 from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
@@ -121,11 +121,7 @@ class SignIn:
 
     def _prober(self) -> Prober:
         transport = self._target.transport
-        headers: dict[str, str] = {}
-        for header in transport.headers:
-            value = header.literal if header.source is None else self._shared.environ.get(header.source)
-            if value is not None:
-                headers[header.name.lower()] = f"{header.prefix if header.source is not None else ''}{value}"
+        headers = sent_headers(transport, self._shared.environ)
         return Prober(self._target.url, headers, transport.kind, STEP_SECONDS)
 
     async def _discover(self, challenge: Bearer | None) -> Discovered:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from interlock.doctor import host_files, kept, processes
-from interlock.doctor.probe import Heard, Prober, Spoken, Unreached
+from interlock.doctor.probe import Heard, Prober, Spoken, Unreached, sent_headers
 from interlock.manifest.config import HttpTransport, OAuth, Origin
 from interlock.upstream.oauth.challenge import Bearer, bearer
 from interlock.upstream.oauth.client_of import preset_of
@@ -76,12 +76,7 @@ class Case:
 
     def headers(self) -> dict[str, str]:
         """Those of the manifest, as far as their variables are set here."""
-        made: dict[str, str] = {}
-        for header in self.transport.headers:
-            value = header.literal if header.source is None else self.machine.environ.get(header.source)
-            if value is not None:
-                made[header.name.lower()] = f"{header.prefix if header.source is not None else ''}{value}"
-        return made
+        return sent_headers(self.transport, self.machine.environ)
 
     async def first(self) -> Heard:
         """The answer to a first request without a login. Raises Unreached."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from interlock.manifest.config import HttpTransport
 from interlock.upstream.oauth.clock import skew_of_answer
 from interlock.wire.revisions import (
     CAPABILITIES_KEY,
@@ -70,6 +71,16 @@ class Spoken:
     """The revisions that it named, where it refused all of ours."""
     kept_session: bool = False
     """True where a session had to be opened and the server refused to end it."""
+
+
+def sent_headers(transport: HttpTransport, environ: Mapping[str, str]) -> dict[str, str]:
+    """The manifest's headers for every request, as far as their variables are set. Names in lower case."""
+    made: dict[str, str] = {}
+    for header in transport.headers:
+        value = header.literal if header.source is None else environ.get(header.source)
+        if value is not None:
+            made[header.name.lower()] = f"{header.prefix if header.source is not None else ''}{value}"
+    return made
 
 
 class Prober:

@@ -14,6 +14,8 @@ NamePolicy = Literal["prefixed", "verbatim"]
 ProcessPolicy = Literal["per-client", "shared"]
 StartPolicy = Literal["first-need", "always", "on-call"]
 EraPolicy = Literal["auto", "modern", "legacy"]
+EraChoice = Literal["client", "modern"]
+"""Of a server that speaks both eras: the client's own, or the modern one for every client that no server can ask anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +175,7 @@ class ServerConfig:
     processes: ProcessPolicy = "per-client"
     start: StartPolicy = "first-need"
     era: EraPolicy = "auto"
+    era_choice: EraChoice = "client"
     unenforced: tuple[str, ...] = ()
     """Accepted fields that this release does not act on yet, as dotted paths; `check` and `up` say so."""
     blocked: str | None = None

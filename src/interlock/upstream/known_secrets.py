@@ -32,7 +32,11 @@ def _values(transport: StdioTransport | HttpTransport, environ: Mapping[str, str
     if isinstance(transport, StdioTransport):
         names = [each.source for each in transport.env if each.source is not None]
     else:
-        names = [each.source for each in transport.headers if each.source is not None]
+        names = [each.source for each in (*transport.headers, *transport.session_headers) if each.source is not None]
+        if transport.token is not None and transport.token.env is not None:
+            names.append(transport.token.env)
+        if transport.oauth is not None and transport.oauth.client_secret_env is not None:
+            names.append(transport.oauth.client_secret_env)
         if transport.endpoint_env is not None:
             yield from _url_parts(environ.get(transport.endpoint_env, ""))
     for name in names:

@@ -33,7 +33,7 @@ from interlock.upstream.session import Session, SessionLost
 from interlock.upstream.sse import SseCarrier
 from interlock.wire.eras import Era
 from interlock.wire.levels import at_least
-from interlock.wire.messages import Raw, encode, try_str
+from interlock.wire.messages import Raw, encode, try_map, try_str
 
 State = Literal["cold", "starting", "ready", "failed", "crash-loop", "disabled", "blocked"]
 SHARED = ""
@@ -124,12 +124,16 @@ class Server:
         return "failed" if self.last_fault is not None else "cold"
 
     def era_for(self, caller: Caller) -> Era:
-        """The era in which this caller's requests will go out: its own, unless the server is known not to speak it."""
+        """The era in which this caller's requests will go out, unless the server is known not to speak it: the caller's own,
+        or the one without sessions that could be lost, where nothing of the other is of use to the caller."""
         if self._known_eras is not None and self.config.era == "auto":
             for era in self._known_eras():
                 self.speaks[era] = True
         self._known_eras = None
-        return caller.era if self.speaks[caller.era] is not False else OTHER[caller.era]
+        wanted = caller.era
+        if wanted is Era.LEGACY and self.config.era_choice == "modern" and not _answers_questions(caller):
+            wanted = Era.MODERN
+        return wanted if self.speaks[wanted] is not False else OTHER[wanted]
 
     def binding_for(self, caller: Caller) -> str:
         """Which session serves this caller. Clients never share a legacy session unasked."""
@@ -580,6 +584,12 @@ class Server:
         if self._pool is not None:
             await asyncio.sleep(0)
             self._pool.close()
+
+
+def _answers_questions(caller: Caller) -> bool:
+    """Some servers put their questions to clients of the legacy era only."""
+    said = try_map(caller.capabilities) or {}
+    return any(name in said for name in ("elicitation", "sampling", "roots"))
 
 
 def _before_the_request(fault: Fault) -> Fault:

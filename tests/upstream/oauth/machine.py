@@ -74,8 +74,11 @@ class Machine:
         self.id = ""
         self.processes: list[Process] = []
 
-    def process(self, *, reached: Callable[[str], None] = nothing, timing: Timing | None = None) -> Process:
+    def process(self, *, idle: bool = False, reached: Callable[[str], None] = nothing, timing: Timing | None = None) -> Process:
+        """`idle`: it refreshes ahead of need too, at moments of its own choice. Else it only does what it is asked."""
         made = Process(self.home, self.lab.url, self.settings, timing or self.timing, reached)
+        if not idle:
+            made.auth._ahead.close()
         self.processes.append(made)
         return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -217,6 +218,7 @@ async def test_an_address_not_to_open_is_refused(
 # -- real processes
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("step", ["noted", "polling", "presenting"])
 async def test_killed_and_gone_on_with(tmp_path: Path, server: ScriptedServer, step: str) -> None:
     async with child(tmp_path, server, flow="device") as two:
@@ -237,6 +239,7 @@ async def test_killed_and_gone_on_with(tmp_path: Path, server: ScriptedServer, s
         assert server.grants == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 async def test_a_process_that_stood_by_goes_on_by_itself(tmp_path: Path, server: ScriptedServer) -> None:
     async with child(tmp_path, server, flow="device") as one, child(tmp_path, server, flow="device") as two:
         assert (await one.offer())["mine"] is True

@@ -18,7 +18,7 @@ from tests.upstream.oauth.scripted_as import ScriptedServer, click, scripted, un
 
 from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
-from interlock.upstream.oauth import flow, identity, offers, ports, redeem
+from interlock.upstream.oauth import file_lock, flow, identity, offers, ports, private_files, redeem
 from interlock.upstream.oauth.callback import Listener, PortBusy
 from interlock.upstream.oauth.flow import PortTaken, Timing
 from interlock.upstream.oauth.flow_note import read_note, read_snooze, write_note
@@ -375,12 +375,104 @@ async def test_a_registration_is_used_again_with_its_port(tmp_path: Path, server
         assert server.registrations[0]["redirect_uris"] == [asked(again.url)["redirect_uri"]]
 
 
-async def test_the_owner_ends_when_its_note_is_removed(tmp_path: Path, server: ScriptedServer) -> None:
+@pytest.mark.parametrize("damage", ["removed", "damaged"])
+async def test_the_owner_ends_when_its_note_is_gone(tmp_path: Path, server: ScriptedServer, damage: str) -> None:
     async with desk(tmp_path, server) as one:
-        await one.offer()
-        (one.root / f"{one.id}.flow.json").unlink()  # a logout
+        first = await one.offer()
+        note = one.root / f"{one.id}.flow.json"
+        note.unlink() if damage == "removed" else note.write_text("{", encoding="ascii")  # a logout; a full disk
         await until(lambda: not one.logins.open(), 5)
+        second = await one.offer()
+        assert second.url != first.url
+        assert "Signed in" in (await click(server.approve(second.url)))[1]
+
+
+async def test_a_login_that_another_process_opens_is_waited_for_and_no_longer(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    async with desk(tmp_path, server) as one:
+        one.root.mkdir(mode=0o700)
+        async with file_lock.locked(one.root / f"{one.id}.login.lock", 1):
+            started = time.monotonic()
+            with pytest.raises(Fault, match="just opening or finishing") as caught:
+                await one.offer(seconds=0.2)
+            assert time.monotonic() - started < 5
+            assert (caught.value.slug, caught.value.verdict) == ("login-needed", "wait")
         assert (await one.offer()).url
+
+
+async def test_a_click_waits_for_the_grants_lock(tmp_path: Path, server: ScriptedServer) -> None:
+    async with desk(tmp_path, server) as one:
+        landing = server.approve((await one.offer()).url)
+        async with one.store.locked(one.id, 5):
+            clicking = asyncio.ensure_future(click(landing))
+            await server.asked.wait()
+            assert not clicking.done()
+        assert "Signed in" in (await clicking)[1]
+        assert one.grant() is not None
+
+
+async def test_a_listener_of_grants_that_fails_breaks_no_login(
+    tmp_path: Path, server: ScriptedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(id: str, grant: Grant) -> None:
+        raise RuntimeError("broken")
+
+    async with desk(tmp_path, server) as one:
+        one.logins.on_grant = fails
+        assert "Signed in" in (await click(server.approve((await one.offer()).url)))[1]
+        assert read_note(one.root, one.id) is None
+    assert "telling of a new grant failed" in caplog.text
+
+
+async def test_a_tab_that_is_closed_while_the_code_is_redeemed_loses_nothing(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    server.gate = asyncio.Event()
+    async with desk(tmp_path, server) as one:
+        clicking = asyncio.ensure_future(click(server.approve((await one.offer()).url)))
+        await server.asked.wait()
+        clicking.cancel()
+        server.gate.set()
+        await until(lambda: one.grant() is not None)
+        await until(lambda: not one.logins.open())
+
+
+async def test_a_full_disk_is_said_and_a_reload_helps(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desk(tmp_path, server) as one:
+        landing = server.approve((await one.offer()).url)
+
+        def full(path: Path, content: bytes, reserved: object = None) -> None:
+            raise private_files.StoreTrouble(28, "no space is left", path)
+
+        monkeypatch.setattr(private_files, "write", full)
+        _, page = await click(landing)
+        assert "no space is left" in page
+        assert server.token_requests == []  # the code is not spent before it can be kept
+        monkeypatch.undo()
+        assert "Signed in" in (await click(landing))[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "usable"),
+    [({}, True), ({"tries": 1}, True), ({"tries": 2}, False), ({"at": 601.0}, False), ({"state": "other"}, False)],
+)
+async def test_a_code_that_was_left_behind_is_used_while_it_can_be(
+    tmp_path: Path, server: ScriptedServer, change: dict[str, object], usable: bool
+) -> None:
+    async with desk(tmp_path, server) as one:
+        offer = await one.offer()
+        code = parse_qs(urlsplit(server.approve(offer.url)).query)["code"][0]
+    left = {"state": asked(offer.url)["state"], "code": code, "at": 0.0, "tries": 0} | change
+    left["at"] = time.time() - float(str(left["at"]))
+    redeem._keep(tmp_path / "grants", one.id, msgspec.convert(left, redeem.Arrived))
+    async with desk(tmp_path, server) as two:
+        again = await two.offer()
+        assert (again.grant is not None, len(server.token_requests)) == (usable, int(usable))
+        assert (again.url == offer.url) is not usable
+        assert two.opened == []
 
 
 async def test_a_refresh_that_works_again_ends_the_login(tmp_path: Path, server: ScriptedServer) -> None:
@@ -396,6 +488,27 @@ async def test_a_refresh_that_works_again_ends_the_login(tmp_path: Path, server:
         await until(lambda: not one.logins.open(), 5)
         assert read_note(one.root, one.id) is None
         assert "login-needless" in one.log()
+
+
+async def test_a_refresh_does_not_end_a_login_for_more_scopes(tmp_path: Path, server: ScriptedServer) -> None:
+    """Neither with its owner nor with an heir: the refreshed grant still lacks the scope."""
+    async with AsyncExitStack() as stack:
+        two = await stack.enter_async_context(desk(tmp_path, server))
+        async with desk(tmp_path, server) as one:
+            await click(server.approve((await one.offer(scope=("a",))).url))
+            granted = one.grant()
+            assert granted is not None
+            first = await one.offer(scope=("a", "b"), seen=1)
+            assert (await two.offer(scope=("a", "b"), seen=1)).url == first.url
+            async with one.store.locked(one.id, 5) as held:
+                held.write(msgspec.structs.replace(granted, access_token="renewed"))
+            await asyncio.sleep(1.2)  # longer than the owner takes to look
+            assert one.logins.open()
+        await until(two.logins.open)
+        assert "Signed in" in (await click(server.approve(first.url)))[1]
+        grant = two.grant()
+        assert grant is not None
+        assert (grant.scope, grant.generation) == (("a", "b"), 3)
 
 
 async def test_more_scopes_get_a_url_of_their_own(tmp_path: Path, server: ScriptedServer) -> None:

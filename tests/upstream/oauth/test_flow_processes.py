@@ -248,6 +248,23 @@ async def test_five_processes_one_url_one_click(tmp_path: Path, server: Scripted
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("step", [*OPENING, *BEFORE_THE_ANSWER, "answered", *AFTER_THE_ANSWER])
+async def test_killed_many_times_at_each_point(tmp_path: Path, step: str) -> None:
+    for number in range(10):
+        home = tmp_path / str(number)
+        async with scripted() as server:
+            if step in OPENING:
+                await test_killed_while_opening(home, server, step)
+            elif step in BEFORE_THE_ANSWER:
+                await test_killed_with_a_code_in_hand(home, server, step, number % 2 == 0)
+            elif step in AFTER_THE_ANSWER:
+                await test_killed_with_the_grant_stored(home, server, step, number % 2 == 0)
+            else:
+                await test_killed_after_the_server_had_given_the_grant(home, server, number % 2 == 0)
+
+
+@pytest.mark.soak
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("seed", range(3))
 async def test_thirty_processes_one_url_one_click(tmp_path: Path, seed: int) -> None:

@@ -8,6 +8,7 @@ click on an old link still lands. Opening and taking over are done under a kerne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ from interlock.upstream.oauth.offers import Standing
 from interlock.upstream.oauth.paste import redeem_pasted
 from interlock.upstream.oauth.ports import PortTaken, owner_of, owner_pid
 from interlock.upstream.oauth.redeem import TOKEN_SECONDS
-from interlock.upstream.oauth.takeover import left_behind, may_go_on, ports_for, tidy
+from interlock.upstream.oauth.takeover import left_behind, may_go_on, ports_for, served, tidy
 from interlock.upstream.oauth.timing import Timing
 
 __all__ = ["Logins", "Offer", "PortTaken", "Timing"]
@@ -101,8 +102,9 @@ class Logins:
         login (`Offer.grant`). Raises Fault (PortTaken is one) and RegistrationFailed.
         """
         deadline = Deadline.after(seconds)
-        since = seen if seen is not None else self._ground.generation(id)
         try:
+            since = seen if seen is not None else self._ground.generation(id)
+            unasked = not by_hand and not self._has_live(id)
             if settings.flow == "device":
                 return await self._devices.offer(id, found, settings, environ, scope, since, deadline, by_hand=by_hand)
             live = await self._live(id)
@@ -115,7 +117,7 @@ class Logins:
         except (NoEndpoint, OSError) as error:
             raise _impossible(str(error)) from None
         if not quick.mine and quick.grant is None:
-            self._stand_by(id, settings, environ, since)
+            self._stand_by(id, settings, environ, since, unasked=unasked)
         return quick
 
     async def paste(self, id: str, redirect_url: str, seconds: float) -> Grant:
@@ -130,7 +132,7 @@ class Logins:
     def open(self) -> bool:
         """Whether a login of ours still waits for its person, or is just being finished."""
         return self._devices.open() or any(
-            login.busy or (login.waits and self._standing(id).state == "running") for id, login in self._open.items()
+            login.busy or (login.waits and self._runs(id)) for id, login in self._open.items()
         )
 
     async def linger(self, seconds: float) -> None:
@@ -155,6 +157,11 @@ class Logins:
 
     def _standing(self, id: str) -> Standing:
         return offers.standing(self._ground.root, id, self._ground.timing, time.time())
+
+    def _runs(self, id: str) -> bool:
+        with contextlib.suppress(OSError):
+            return self._standing(id).state == "running"
+        return False
 
     async def _live(self, id: str) -> _Live | None:
         """The login that is open for this grant, where its owner lives."""
@@ -202,7 +209,7 @@ class Logins:
         grant = self._ground.settled(id, since)
         if grant is not None:
             note = read_note(self._ground.root, id)
-            if note is not None and await self._live(id) is None:
+            if note is not None and served(note, grant) and await self._live(id) is None:
                 tidy(self._ground, id, note)
             return Offer("", None, False, time.time(), grant=grant)
         standing = self._standing(id)
@@ -253,17 +260,16 @@ class Logins:
         before = left_behind(self._ground, id, found)
         ports = ports_for(self._ground, id, found, settings, environ, before)
         listener = await self._bound(id, ports, fixed=settings.callback_port is not None)
-        grant = self._ground.store.read(id)
-        unasked = not by_hand and (grant is None or grant.state != "live")
+        unasked = not by_hand and not self._has_live(id)
         login = OpenLogin(self._ground, id, found, settings, environ, listener, since=since, unasked=unasked)
         try:
             await login.serve()
             self._ground.reached("bound")
             if before is not None and may_go_on(self._ground, before, login.port, found, settings, environ, scope):
                 login.adopt(before)
-                await login.resume(deadline.remaining)
             else:
                 await login.publish(scope, before, deadline.remaining)
+            await login.resume(deadline.remaining)
         except BaseException:
             await login.close()
             raise
@@ -291,13 +297,19 @@ class Logins:
 
     # -- standing by
 
-    def _stand_by(self, id: str, settings: OAuth, environ: Mapping[str, str], since: int) -> None:
+    def _has_live(self, id: str) -> bool:
+        grant = self._ground.store.read(id)
+        return grant is not None and grant.state == "live"
+
+    def _stand_by(self, id: str, settings: OAuth, environ: Mapping[str, str], since: int, *, unasked: bool) -> None:
         """Watch the owner of a login that we only repeat, to go on in its place."""
         task = self._heirs.get(id)
         if task is None or task.done():
-            self._heirs[id] = asyncio.get_running_loop().create_task(self._inherit(id, settings, environ, since))
+            self._heirs[id] = asyncio.get_running_loop().create_task(
+                self._inherit(id, settings, environ, since, unasked)
+            )
 
-    async def _inherit(self, id: str, settings: OAuth, environ: Mapping[str, str], since: int) -> None:
+    async def _inherit(self, id: str, settings: OAuth, environ: Mapping[str, str], since: int, unasked: bool) -> None:
         root, port = self._ground.root, 0
         while True:
             try:
@@ -313,7 +325,7 @@ class Logins:
                         continue
                     mine = self._open.get(id)
                     if again is not None and (mine is None or not mine.waits):
-                        await self._inherited(id, again, settings, environ, since)
+                        await self._inherited(id, again, settings, environ, since, unasked)
                     return
             except Busy:
                 continue
@@ -326,14 +338,15 @@ class Logins:
                 return  # the store cannot be used: the next call says so
 
     async def _inherited(
-        self, id: str, note: FlowNote, settings: OAuth, environ: Mapping[str, str], since: int
+        self, id: str, note: FlowNote, settings: OAuth, environ: Mapping[str, str], since: int, unasked: bool
     ) -> None:
         """Under the login's lock: go on for an owner that has died. Raises PortBusy where it lives after all."""
-        if self._ground.settled(id, since) is not None:
+        grant = self._ground.settled(id, since)
+        if grant is not None and (unasked or served(note, grant)):
             tidy(self._ground, id, note)
             return
         listener = Listener.bind(note.port)
-        login = OpenLogin(self._ground, id, note.found, settings, environ, listener, since=since, unasked=True)
+        login = OpenLogin(self._ground, id, note.found, settings, environ, listener, since=since, unasked=unasked)
         try:
             await login.serve()
             self._ground.reached("bound")

@@ -52,7 +52,7 @@ class OpenLogin:
         ground: Ground,
         id: str,
         found: Discovered,
-        settings: OAuth | None,
+        settings: OAuth,
         environ: Mapping[str, str],
         listener: Listener,
         *,
@@ -67,7 +67,6 @@ class OpenLogin:
         self._ground = ground
         self._found = found
         self._settings = settings
-        """None for one who only took over the listening: it cannot register anew."""
         self._environ = environ
         self._listener = listener
         self._since = since
@@ -91,7 +90,6 @@ class OpenLogin:
 
     async def publish(self, scope: tuple[str, ...], before: FlowNote | None, seconds: float) -> str:
         """Register where needed, make a URL, and write the note. Raises RegistrationFailed, NoEndpoint, StoreTrouble."""
-        assert self._settings is not None
         registration = await client_for(
             self._ground, self._found, self._settings, self._environ, redirect_uri(self.port), seconds
         )
@@ -202,7 +200,7 @@ class OpenLogin:
     async def resume(self, seconds: float) -> bool:
         """Present a code that came to a process that has died since. Under the login's lock. True where a grant came of it."""
         note = self.note
-        left = arrived(self._ground.root, self.id, note) if note is not None else None
+        left = arrived(self._ground, self.id, note) if note is not None else None
         if note is None or left is None:
             return False
         pending, kept = left
@@ -242,7 +240,7 @@ class OpenLogin:
         """The client is not known there (any more): register once more, dynamically, and start over with a new URL."""
         settings, registration = self._settings, note.registration
         words = f"The authorization server does not accept this client ({failure.what})."
-        if settings is None or registration.source == "preset":
+        if registration.source == "preset":
             self._give_up()
             return _page("Not signed in", words)
         self._ground.store.drop_registration(registration.issuer, registration.client_id)

@@ -53,16 +53,21 @@ class Arrived(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     tries: int = 0
     """How often it was presented, or was about to be."""
+    generation: int = 0
+    """Of the grant, before the code was presented: a later one is what came of it, or would be put at risk by a replay."""
 
 
-def arrived(root: Path, id: str, note: FlowNote) -> tuple[Pending, Arrived] | None:
+def arrived(ground: Ground, id: str, note: FlowNote) -> tuple[Pending, Arrived] | None:
     """The code that a process left behind when it died, where it may still be presented."""
+    root = ground.root
     try:
         content = private_files.read(_path(root, id)) if private_files.present(root) else None
         kept = None if content is None else decode("code", id, content, Arrived)[0]
     except (Unfit, Damaged, Newer):
         return None
     if kept is None or kept.tries >= MAX_TRIES or not 0 <= time.time() - kept.at < CODE_SECONDS:
+        return None
+    if ground.generation(id) > kept.generation:
         return None
     for pending in note.pending:
         if pending.state == kept.state:
@@ -89,7 +94,8 @@ async def redeem(
 ) -> Grant:
     """The grant, stored. Only under the login's lock. `tries`: how often the code was presented before; `seconds`: for the
     token endpoint's answer. Raises Unredeemed, Busy, StoreTrouble."""
-    arrived = Arrived(state=pending.state, code=code, at=time.time(), tries=tries)
+    before = ground.generation(id)
+    arrived = Arrived(state=pending.state, code=code, at=time.time(), tries=tries, generation=before)
     _keep(ground.root, id, arrived)
     ground.reached("code-kept")
     secrets = (code, pending.verifier, pending.state, registration.client_secret or "")

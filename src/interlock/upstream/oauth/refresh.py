@@ -34,6 +34,8 @@ RETRY_NOW_SECONDS = 1.0
 """After the first refusal as too early, the door may be knocked at again so soon: the clocks may differ by a second."""
 UNKNOWN_LIFE_SECONDS = 86400.0
 """So often a grant is renewed of which nobody says how long it lives: an unused session must not rot."""
+EARLY_SECONDS = 2.0
+"""So long past its `nbf`, a refresh token may still be early: a `Date` has whole seconds, and clocks differ a little."""
 CLOCK_SET_BACK = 5.0
 
 
@@ -81,7 +83,7 @@ def refresh_at(grant: Grant, lead: float) -> float | None:
         times.append(grant.refresh_expires_at - min(max(lead, life / 4), life / 2))
     if not times:
         times.append(grant.obtained_at + UNKNOWN_LIFE_SECONDS)
-    return max(min(times), grant.refresh_not_before or 0.0)
+    return max(min(times), grant.refresh_not_before + EARLY_SECONDS + 1.0 if grant.refresh_not_before else 0.0)
 
 
 async def renew(
@@ -128,7 +130,7 @@ class _Turn:
             raise NeedLogin("the access token is no longer good, and there is no refresh token")
         if grant.state == "dead":
             raise NeedLogin(words.last_words(grant, "the authorization server has ended the grant"))
-        early = grant.refresh_not_before is not None and grant.refresh_not_before > now + 1.0
+        early = grant.refresh_not_before is not None and grant.refresh_not_before > now - EARLY_SECONDS
         if early and not waited:
             raise words.early(self._server, grant, now)
         self._brake(grant, now, early=early)

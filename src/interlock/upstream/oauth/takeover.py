@@ -13,6 +13,7 @@ from interlock.upstream.oauth import offers
 from interlock.upstream.oauth.client_of import preset_of
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import PENDING_SECONDS, FlowNote, read_note, remove_note
+from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.ground import Ground
 from interlock.upstream.oauth.ports import candidates, port_of
 from interlock.upstream.oauth.redeem import forget_code
@@ -63,6 +64,11 @@ def may_go_on(
         and kept.client_id == before.registration.client_id
         and still_valid(kept, settings, environ, newest.redirect_uri, time.time())
     )
+
+
+def served(note: FlowNote, grant: Grant) -> bool:
+    """Whether a grant that came since has all that the open login asks for: a refresh alone brings no wider scopes."""
+    return bool(note.pending) and set(note.pending[-1].scope) <= set(grant.scope)
 
 
 def tidy(ground: Ground, id: str, note: FlowNote) -> None:

@@ -1,0 +1,439 @@
+"""The authorization of one server: challenges, step-up, a server that moves, logins of other processes, and idle refreshes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.oauth.clicker import click
+from tests.upstream.oauth.machine import QUICK, Machine, Process, fault_of, machine
+
+from interlock.lab.auth import AuthLab
+from interlock.manifest.config import OAuth
+from interlock.model.verdict import Verdict
+from interlock.upstream.oauth import ahead, authorizer
+from interlock.upstream.oauth.clock import skew_of
+from interlock.upstream.oauth.grant_store import grant_id
+
+
+async def become(true: Callable[[], object], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not true():
+            await asyncio.sleep(0.02)
+
+
+def challenge(one: Machine, extra: str = "") -> str:
+    where = one.lab.url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp")
+    return f'Bearer error="invalid_token", resource_metadata="{where}"{extra}'
+
+
+async def forbidden(process: Process, used: str, scope: str) -> str:
+    headers = {b"www-authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'.encode()}
+    return await process.auth.refused(used, 403, headers, 20)
+
+
+async def signed_in_by_click(fault_url: str | None) -> None:
+    assert fault_url is not None
+    seen = await click(fault_url)
+    assert seen.landed, (seen.status, seen.page, seen.refused)
+
+
+# -- the first time
+
+
+async def test_nothing_known_sends_nothing_then_the_challenge_leads_to_one_login(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        process, other = one.process(), one.process()
+        assert process.auth.current() == ""
+        faults = await asyncio.gather(
+            *(fault_of(each.after_401("", challenge(one))) for each in (process, other) for _ in range(4))
+        )
+        assert {(each.slug, each.verdict) for each in faults} == {("login-needed", Verdict.WAIT)}
+        assert len({each.authorize_url for each in faults}) == 1
+        assert len(process.browser) + len(other.browser) == 1
+        assert one.lab.counts["registrations"] == 1
+        await signed_in_by_click(faults[0].authorize_url)
+        await become(process.auth.current)
+        assert process.auth.current() == other.auth.current()
+        assert one.lab.counts["authorize_requests"] == one.lab.counts["logins_finished"] == 1
+
+
+async def test_available_is_called_once_the_click_has_landed_anywhere(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        process, other = one.process(), one.process()
+        fault = await fault_of(process.after_401("", challenge(one)))
+        await fault_of(other.after_401("", challenge(one)))
+        told: list[str] = []
+        process.auth.available = lambda: told.append("owner")
+        other.auth.available = lambda: told.append("follower")
+        await signed_in_by_click(fault.authorize_url)
+        await become(lambda: len(told) == 2)
+        assert sorted(told) == ["follower", "owner"]
+
+
+async def test_a_login_of_another_process_is_seen_by_a_running_one(tmp_path: Path) -> None:
+    """Report 8."""
+    async with machine(tmp_path) as one:
+        process = one.process()
+        old = process.auth.current()
+        one.lab.kill_families()
+        await one.sign_in()
+        await become(lambda: process.auth.current() not in (None, old), 2)
+        assert process.auth.current() == f"Bearer {one.grant.access_token}"
+        assert one.lab.counts["refreshes_ok"] == 0
+
+
+async def test_a_logout_of_another_process_is_seen(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        assert process.auth.current()
+        assert one.store.forget(one.id)
+        await become(lambda: process.auth.current() is None, 2)
+        assert (await fault_of(process.auth.ready(20))).slug == "login-needed"
+
+
+# -- outages on the way to a login
+
+
+async def test_no_login_is_offered_while_the_authorization_server_is_down(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        await one.lab.auth_listener.down()
+        process = one.process()
+        fault = await fault_of(process.after_401("", challenge(one)))
+        assert (fault.slug, fault.verdict, fault.authorize_url) == ("auth-unreachable", Verdict.WAIT, None)
+        assert not process.browser
+        await one.lab.auth_listener.up()
+        await asyncio.sleep(QUICK.knock_seconds + 0.1)
+        assert (await fault_of(process.after_401("", challenge(one)))).slug == "login-needed"
+
+
+async def test_one_deadline_over_discovery_too(tmp_path: Path) -> None:
+    """Report 11."""
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        one.lab.behave.as_silent = True
+        process = one.process()
+        started = time.monotonic()
+        faults = await asyncio.gather(*(fault_of(process.after_401("", challenge(one), seconds=1.0)) for _ in range(10)))
+        assert {(each.slug, each.verdict) for each in faults} == {("auth-unreachable", Verdict.WAIT)}
+        assert time.monotonic() - started < 2.5
+
+
+async def test_the_brake_makes_a_fault_of_its_own_for_each_caller(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        await one.lab.auth_listener.down()
+        process = one.process()
+        first, second = [await fault_of(process.after_401("", challenge(one))) for _ in range(2)]
+        assert first is not second
+        assert first.message == second.message
+
+
+# -- 401
+
+
+async def test_a_token_without_a_challenge_is_doubted_and_the_next_call_gets_another(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        used = process.auth.current()
+        assert used
+        one.lab.revoke_access()
+        process.auth.doubted(used)
+        assert process.auth.current() is None
+        value = await process.auth.ready(20)
+        assert value != used
+        assert one.lab.families.refusal(value.removeprefix("Bearer ")) is None
+        assert one.lab.counts["refreshes_ok"] == 1
+
+
+async def test_a_server_that_takes_no_token_is_told_as_such_and_costs_few_refreshes(tmp_path: Path) -> None:
+    async with machine(tmp_path, timing=replace(QUICK, knock_seconds=30.0)) as one:
+        process = one.process()
+        one.lab.behave.refuse_access = True
+        used = await process.value()
+        used = await process.after_401(used, challenge(one))
+        for _ in range(5):
+            fault = await fault_of(process.after_401(used, challenge(one, ', error_description="because"')))
+            assert (fault.slug, fault.verdict, fault.http_status) == ("token-rejected", Verdict.NEVER_REACHED, 401)
+            assert "because" in fault.message
+            assert await process.auth.ready(20) == used  # the next call may try it again
+        assert one.lab.counts["refreshes_ok"] == 1
+        one.lab.behave.refuse_access = False
+        assert process.auth.current() == used
+
+
+async def test_a_refresh_that_nobody_waited_for_does_not_make_a_token_seem_hopeless(tmp_path: Path) -> None:
+    async with machine(tmp_path, timing=replace(QUICK, knock_seconds=30.0)) as one:
+        process = one.process()
+        await process.auth._renew_ahead(one.grant)
+        assert one.lab.counts["refreshes_ok"] == 1
+        process.auth._known.look()
+        used = await process.value()
+        one.lab.revoke_access()
+        value = await process.after_401(used, challenge(one))
+        assert value != used
+        assert one.lab.counts["refreshes_ok"] == 2
+
+
+async def test_a_wrong_audience_is_diagnosed(tmp_path: Path) -> None:
+    async with machine(tmp_path, wrong_audience="https://elsewhere.test/api") as one:
+        process = one.process()
+        used = await process.after_401(await process.value(), challenge(one))
+        fault = await fault_of(process.after_401(used, challenge(one)))
+        assert fault.slug == "token-rejected"
+        assert "https://elsewhere.test/api" in fault.message
+        assert one.lab.url in fault.message
+        assert not process.browser
+
+
+# -- a server that moves to another authorization server
+
+
+@pytest.mark.parametrize("old", ["there", "gone"])
+async def test_migration_registers_anew_and_leaves_the_old_grant_alone(
+    tmp_path: Path, old: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with machine(tmp_path, settings=OAuth()) as one, AuthLab() as new:
+        before = one.grant
+        # The new issuer gives tokens for the same resource; the resource server trusts it alone.
+        one.lab.behave.authorization_servers = (new.issuer,)
+        new.behave.resource = one.lab.url
+        one.lab.resource._verifier = new.families
+        new.families._resource = one.lab.url
+        if old == "gone":
+            await one.lab.auth_listener.down()
+        process = one.process()
+        used = await process.value()
+        fault = None
+        for _ in range(3):  # a token of the old one may be fetched first
+            try:
+                used = await process.after_401(used, challenge(one))
+            except Exception as error:
+                fault = error
+                break
+        assert fault is not None
+        assert getattr(fault, "slug", None) == "login-needed", fault
+        url = fault.authorize_url  # type: ignore[attr-defined]
+        assert url.startswith(new.issuer)
+        await signed_in_by_click(url)
+        await become(process.auth.current)
+        value = process.auth.current() or ""
+        assert new.families.refusal(value.removeprefix("Bearer ")) is None
+        assert new.counts["registrations"] == 1
+        kept = one.grant
+        assert (kept.issuer, kept.registration) == (before.issuer, before.registration)
+        assert kept.refresh_token is not None
+        assert one.store.registration(one.lab.issuer, None) == before.registration
+
+
+async def test_a_grant_that_is_there_for_the_new_issuer_is_renewed_before_anybody_logs_in(tmp_path: Path) -> None:
+    """Report 5: refresh before login."""
+    async with machine(tmp_path) as one:
+        process = one.process()
+        # The old place is dead; what this machine has for the true place is over but can be renewed.
+        stale = msgspec.structs.replace(one.found, issuer="http://127.0.0.1:9")
+        process.auth._known.settle(stale)
+        await one.expire()
+        value = await process.auth.ready(20)
+        assert value == f"Bearer {one.grant.access_token}"
+        assert one.lab.counts["refreshes_ok"] == 1
+        assert not process.browser
+
+
+async def test_a_token_endpoint_that_has_moved_is_found_again(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        await one.expire()
+        metadata = msgspec.structs.replace(one.found.metadata, token_endpoint=f"{one.lab.issuer}/old/token")
+        one.store.remember(msgspec.structs.replace(one.found, metadata=metadata))
+        process = one.process()
+        try:
+            value = await process.auth.ready(20)
+        except Exception:  # the brake of the first knock may have to pass
+            await asyncio.sleep(QUICK.knock_seconds + 0.1)
+            value = await process.auth.ready(20)
+        assert value == f"Bearer {one.grant.access_token}"
+        assert one.lab.counts["refreshes_ok"] == 1
+
+
+# -- 403
+
+
+async def test_step_up_asks_for_the_union_and_goes_through_after_the_click(tmp_path: Path) -> None:
+    async with machine(tmp_path, tool_scopes={"admin_write": "admin"}) as one:
+        process = one.process()
+        used = await process.value()
+        fault = await fault_of(forbidden(process, used, "admin"))
+        assert (fault.slug, fault.verdict) == ("insufficient-scope", Verdict.WAIT)
+        assert "admin" in fault.message
+        await signed_in_by_click(fault.authorize_url)
+        await become(lambda: process.auth.current() not in (None, used))
+        assert set(one.lab.truth.authorize_queries[-1]["scope"].split()) == {"mcp", "admin"}
+        assert set(one.grant.scope) == {"mcp", "admin"}
+
+
+async def test_step_up_ends_after_a_few_logins(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        offered = 0
+        for _ in range(authorizer.MAX_STEP_UPS + 2):
+            used = await process.value()
+            for _ in range(6):  # many calls cost no more than one
+                fault = await fault_of(forbidden(process, used, "admin"))
+            if fault.authorize_url is None:
+                break
+            offered += 1
+            await signed_in_by_click(fault.authorize_url)
+            await become(lambda used=used: process.auth.current() not in (None, used))  # type: ignore[misc]
+        assert offered == authorizer.MAX_STEP_UPS
+        assert (fault.slug, fault.verdict, fault.retry) == ("insufficient-scope", Verdict.NEVER_REACHED, "never")
+        assert "which was granted" in fault.message
+
+
+async def test_refreshes_between_do_not_use_up_the_step_ups(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        for _ in range(authorizer.MAX_STEP_UPS + 2):
+            await one.expire()
+            used = await process.auth.ready(20)
+            fault = await fault_of(forbidden(process, used, "admin"))
+            assert fault.authorize_url is not None
+
+
+async def test_a_machine_client_widens_its_scope_without_a_person(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False) as one:
+        one.settings = OAuth(
+            flow="client-credentials", client_id=one.lab.clients.machine, client_secret_env="SECRET"
+        )
+        process = one.process()
+        process.shared.environ = {"SECRET": one.lab.clients.machine_secret}
+        used = await process.after_401("", challenge(one))
+        value = await forbidden(process, used, "admin")
+        assert value != used
+        known = one.lab.families.holder(value.removeprefix("Bearer "))
+        assert known is not None and set(known.scope) == {"mcp", "admin"}
+        assert not process.browser
+
+
+# -- clocks
+
+
+async def test_the_resource_servers_clock_shows_that_this_one_was_set(tmp_path: Path) -> None:
+    """The grant is young when its Date is heard, so the two servers are known to agree; then this machine's clock jumps."""
+    async with machine(tmp_path) as one:
+        known = one.process().auth._known
+        headers = {b"date": b"Mon, 30 Nov 2026 12:00:00 GMT"}
+        noon = 1796040000.0
+        assert skew_of("Mon, 30 Nov 2026 12:00:00 GMT", noon) == 0
+        known.clock.taken(msgspec.structs.replace(one.grant, skew=0.0, obtained_at=noon))
+        assert known.clock.heard(headers, noon) is None
+        assert known.clock.now(noon) == noon
+        # Half an hour later by the servers; this machine was set back an hour in between.
+        later = {b"date": b"Mon, 30 Nov 2026 12:30:00 GMT"}
+        assert known.clock.heard(later, noon - 1800) == 3600
+        assert known.clock.now(noon - 1800) == noon + 1800
+
+
+@pytest.mark.parametrize("rs_date", [1800.0, -1800.0])
+async def test_a_resource_server_whose_date_is_wrong_alone_moves_nothing(tmp_path: Path, rs_date: float) -> None:
+    async with machine(tmp_path, access_lifetime=900.0) as one:
+        process = one.process()
+        lying = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + rs_date)).encode()
+        process.auth.heard({b"date": lying})
+        assert process.auth.current()
+        assert process.auth._known.now() == pytest.approx(time.time(), abs=3)
+        assert "clock-skew" in one.log()
+
+
+async def test_a_stored_answer_says_nothing_about_the_clock(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        process.auth.heard({b"date": b"Mon, 30 Nov 2020 12:00:00 GMT", b"age": b"100"})
+        assert "clock-skew" not in one.log()
+
+
+# -- idle
+
+
+@pytest.mark.parametrize("processes", [1, 5])
+async def test_an_idle_grant_is_renewed_ahead_of_expiry_once_for_all(
+    tmp_path: Path, processes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "SPREAD_SECONDS", 0.3)
+    async with machine(tmp_path, access_lifetime=600.0) as one:
+        all = [one.process(idle=True) for _ in range(processes)]
+        for each in all:
+            each.auth.start()
+        old = one.grant.access_token
+        await one.change(obtained_at=time.time() - 580, expires_at=time.time() + 20)  # in its last minute: due at once
+        for each in all:
+            each.auth._known.look()
+        await become(lambda: one.lab.counts["refreshes_ok"])
+        await asyncio.sleep(0.8)
+        assert one.lab.counts["refreshes_ok"] == 1
+        assert one.lab.counts["families_revoked"] == 0
+        assert {each.auth.current() for each in all} == {f"Bearer {one.grant.access_token}"}
+        assert one.grant.access_token != old
+
+
+async def test_idle_in_an_outage_asks_ever_more_rarely_and_never_opens_a_browser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "SPREAD_SECONDS", 0.05)
+    async with machine(tmp_path, timing=replace(QUICK, knock_seconds=0.2)) as one:
+        await one.change(expires_at=time.time() - 10)
+        one.lab.mishap("token", "status", status=503)
+        process = one.process(idle=True)
+        process.auth.start()
+        await asyncio.sleep(3.0)
+        knocks = one.log().count("refresh-refused")
+        assert 2 <= knocks <= 7, one.log()
+        one.lab.behave.mishaps.clear()
+        await become(lambda: one.grant.state == "live", 20)
+        assert not process.browser
+
+
+async def test_an_idle_process_believes_a_refusal_only_past_the_grace_and_opens_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "SPREAD_SECONDS", 0.05)
+    async with machine(tmp_path) as one:
+        one.lab.kill_families()
+        await one.change(expires_at=time.time() - 10)
+        process = one.process(idle=True)
+        process.auth.start()
+        await become(lambda: one.grant.state == "dead", 15)
+        refusal = one.grant.refusal
+        assert refusal is not None
+        assert refusal.last_at - refusal.first_at >= QUICK.grace_seconds
+        assert not process.browser
+        assert (await fault_of(process.auth.ready(20))).slug == "login-needed"
+
+
+async def test_close_ends_what_may_end_and_waits_for_a_refresh(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        await one.expire()
+        one.lab.mishap("token", "delay", seconds=0.5, times=1)
+        process = one.process(idle=True)
+        caller = asyncio.ensure_future(fault_of(process.auth.ready(20)))
+        await become(lambda: one.lab.counts["refreshes_ok"])
+        await process.auth.close()
+        assert (await caller).slug == "draining"
+        assert one.grant.state == "live"
+        assert one.lab.families.refusal(one.grant.access_token or "") is None
+
+
+async def test_an_override_of_the_resource_is_not_remembered_for_those_without_it(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        process = one.process()
+        await process.auth._discover(None)
+        assert one.store.recalled(one.lab.url, None) is not None
+        other = Process(one.home, one.lab.url, OAuth(resource="https://named.test/x"), QUICK, lambda step: None)
+        one.processes.append(other)
+        assert other.auth._known.found is None
+        await other.auth._discover(None)
+        assert other.auth._known.id == grant_id("https://named.test/x", one.lab.issuer, None)
+        again = one.store.recalled(one.lab.url, None)
+        assert again is not None and again.resource == one.lab.url
