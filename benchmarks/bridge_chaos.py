@@ -27,6 +27,10 @@ sys.path.insert(0, str(REPOSITORY / "src"))
 
 from tests.bridge import bridges, chaos
 
+from interlock.lab.auth.resource_server import ServedEra
+
+ERAS: tuple[ServedEra, ...] = ("modern", "legacy")
+
 
 def table(reports: list[chaos.Report]) -> str:
     """Markdown: one column a bridge."""
@@ -46,7 +50,10 @@ def table(reports: list[chaos.Report]) -> str:
         ("the bridge died", lambda r: f"{r.deaths}"),
     ]
     lines = [machine_line({"seed": reports[0].seed}), ""]
-    lines += ["| | " + " | ".join(report.bridge for report in reports) + " |", "| --- |" + " --- |" * len(reports)]
+    lines += [
+        "| | " + " | ".join(f"{report.bridge}, {report.era} server" for report in reports) + " |",
+        "| --- |" + " --- |" * len(reports),
+    ]
     lines += [f"| {name} | " + " | ".join(cell(report) for report in reports) + " |" for name, cell in rows]
     acts = ", ".join(f"{name} {count}" for name, count in sorted(reports[0].acts.items()))
     lines += ["", f"Done to the servers in the first run: {acts}."]
@@ -74,12 +81,14 @@ def main() -> int:
         if bridge is None:
             print(f"left out: {name} is not in {arguments.cache}", file=sys.stderr)
             continue
-        with contextlib.redirect_stderr(None):
-            report = asyncio.run(chaos.run(bridge, calls=arguments.calls, seed=arguments.seed))
-        reports.append(report)
-        print(f"{name}: {report.good} good, {dict(report.verdicts)}, {report.seconds:.0f} s", file=sys.stderr)
-        for text in [*report.late, *report.untrue][:20] if name == "interlock" else ():
-            print(f"  {text}", file=sys.stderr)
+        for era in ERAS:
+            with contextlib.redirect_stderr(None):
+                report = asyncio.run(chaos.run(bridge, calls=arguments.calls, seed=arguments.seed, era=era))
+            reports.append(report)
+            said = f"{report.good} good, {dict(report.verdicts)}, {report.seconds:.0f} s"
+            print(f"{name}, {era} server: {said}", file=sys.stderr)
+            for text in [*report.late, *report.untrue][:20] if name == "interlock" else ():
+                print(f"  {text}", file=sys.stderr)
     fragment = table(reports)
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "bridge_chaos.md").write_text(fragment)

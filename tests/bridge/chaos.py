@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from interlock.lab.auth.behaviour import Mishap
+from interlock.lab.auth.resource_server import ServedEra
 
 from . import bridges
 from .session import Reply, Session
@@ -50,6 +51,7 @@ class Report:
     bridge: str
     calls: int
     seed: int
+    era: str = "modern"
     seconds: float = 0.0
     good: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
@@ -91,6 +93,7 @@ class Disturber:
             ("token revoked", self._revoke),
             ("token endpoint down", self._auth_down),
             ("garbage", self._mishap("garbage")),
+            ("sessions forgotten", self._forget),
         )
 
     async def run(self) -> None:
@@ -123,6 +126,9 @@ class Disturber:
     async def _revoke(self) -> None:
         self._on.lab.revoke_access()
 
+    async def _forget(self) -> None:
+        self._on.lab.forget_sessions()
+
     def _mishap(self, kind: str) -> Callable[[], Awaitable[None]]:
         async def add() -> None:
             applied = None if kind in ("cut", "garbage", "silent") else self._dice.random() < 0.5
@@ -152,12 +158,12 @@ class Disturber:
             )
 
 
-async def run(bridge: bridges.Bridge, *, calls: int, seed: int, at_once: int = 16) -> Report:
+async def run(bridge: bridges.Bridge, *, calls: int, seed: int, at_once: int = 16, era: ServedEra = "modern") -> Report:
     """So many calls, two of three of them writes, `at_once` of them open at a time."""
     dice = random.Random(seed)
-    report = Report(bridge.name, calls, seed)
+    report = Report(bridge.name, calls, seed, era)
     outcomes: list[Outcome] = []
-    async with stage(bridge) as on:
+    async with stage(bridge, era=era) as on:
         await on.sign_in()
         on.change(timeout=DEADLINE_SECONDS, grace_seconds=None)
         on.begin()
@@ -174,7 +180,7 @@ async def run(bridge: bridges.Bridge, *, calls: int, seed: int, at_once: int = 1
                 session = await keeper.session()
                 outcomes.append(await _call(session, tool, key))
                 # A person or a model thinks between calls; so the run sees many states of the servers.
-                await asyncio.sleep(0.05)
+                await asyncio.sleep(dice.uniform(0.05, 0.4))
 
         await asyncio.gather(*(caller() for _ in range(at_once)))
         disturbing.cancel()

@@ -21,9 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..conformance import programs
-from ..conformance.checks import read_outcome
-from ..conformance.processes import environment
+from tests.conformance import programs
+from tests.conformance.checks import read_outcome
+from tests.conformance.processes import environment
+
 from . import bridges
 
 JOBS = 4

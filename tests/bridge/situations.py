@@ -47,6 +47,8 @@ class Situation:
     """What must have been found, by name."""
     behave: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    cost: int = 3
+    """About how many seconds it takes with few processes."""
 
 
 async def refused_early(on: Stage, processes: int) -> None:
@@ -218,9 +220,15 @@ async def clocks_apart(on: Stage, processes: int) -> None:
 
 SITUATIONS = (
     Situation("V1", "token refused before its time", refused_early, refreshes=1, facts={"healed": True}),
-    Situation("V2", "token ran out at rest", expired, refreshes=1, facts={"healed": True}),
+    Situation("V2", "token ran out at rest", expired, refreshes=1, facts={"healed": True}, cost=8),
     Situation(
-        "V3", "token endpoint answers 503", token_endpoint_down, refreshes=1, verdict="wait", facts={"healed": True}
+        "V3",
+        "token endpoint answers 503",
+        token_endpoint_down,
+        refreshes=1,
+        verdict="wait",
+        facts={"healed": True},
+        cost=14,
     ),
     Situation(
         "V4",
@@ -228,6 +236,7 @@ SITUATIONS = (
         grant_dead,
         urls=1,
         verdict="wait",
+        cost=14,
         facts={"URL in the answer": True, "landed": True, "healed": True},
     ),
     Situation(
@@ -239,7 +248,7 @@ SITUATIONS = (
         facts={"landed": True, "healed": True},
     ),
     Situation("V6", "write applied, answer lost", answer_lost, verdict="outcome_unknown", facts={"applied": True}),
-    Situation("V7", "server silent", server_silent, verdict="outcome_unknown"),
+    Situation("V7", "server silent", server_silent, verdict="outcome_unknown", cost=6),
     Situation(
         "V8",
         "first start, nobody there",
@@ -276,6 +285,7 @@ SITUATIONS = (
         refreshes=1,
         facts={"healed": True, "refreshed while the token was good": 0, "refused for expiry": 0},
         behave={"clock": HALF_AN_HOUR},
+        cost=9,
     ),
     Situation(
         "V12-",
@@ -284,6 +294,7 @@ SITUATIONS = (
         refreshes=1,
         facts={"healed": True, "refreshed while the token was good": 0, "refused for expiry": 0},
         behave={"clock": -HALF_AN_HOUR},
+        cost=9,
     ),
 )
 BY_ID = {situation.id: situation for situation in SITUATIONS}

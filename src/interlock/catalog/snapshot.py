@@ -87,7 +87,8 @@ class _Kept(msgspec.Struct):
     era: str
     capabilities: dict[str, msgspec.Raw]
     instructions: str | None
-    server_info: msgspec.Raw | None
+    server_info: msgspec.Raw
+    """`null` where there is none: msgspec reads no `Raw | None`."""
     pages: dict[str, list[msgspec.Raw]]
 
 
@@ -201,7 +202,7 @@ def keep(snapshot: Snapshot, pages: dict[Kind, list[RawMap]]) -> bytes:
             snapshot.era.value,
             snapshot.capabilities,
             snapshot.instructions,
-            Raw(snapshot.server_info) if snapshot.server_info is not None else None,
+            Raw(snapshot.server_info if snapshot.server_info is not None else b"null"),
             {kind: [Raw(messages.write_map(page)) for page in each] for kind, each in pages.items()},
         )
     )
@@ -223,7 +224,7 @@ def recall(server: str, payload: bytes, *, over_http: bool) -> Snapshot | None:
         pages,
         capabilities=kept.capabilities,
         instructions=kept.instructions,
-        server_info=bytes(kept.server_info) if kept.server_info is not None else None,
+        server_info=info if (info := bytes(kept.server_info)) != b"null" else None,
         over_http=over_http,
         problems=[],
         at=0.0,

@@ -143,6 +143,7 @@ def keep(arguments: Sequence[str], capabilities: bytes, instructions: str | None
             pass
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         temporary = f"{path}.{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8") as file:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(temporary, path)

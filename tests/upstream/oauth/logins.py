@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from tests.upstream.oauth.scripted_as import ScriptedServer
 
@@ -81,3 +82,15 @@ async def desk(
     finally:
         await logins.close()
         await fetch.close()
+
+
+def asked(url: str) -> dict[str, str]:
+    """The parameters of an authorize URL."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(url).query, strict_parsing=True).items()}
+
+
+def port_in(url: str) -> int:
+    """Where a published URL sends the browser back to. Any other program may have the stable port just now."""
+    port = urlsplit(asked(url)["redirect_uri"]).port
+    assert port is not None
+    return port

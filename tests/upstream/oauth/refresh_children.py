@@ -27,11 +27,47 @@ from interlock.upstream.oauth.authorizer import OAuthAuthorization
 from interlock.upstream.oauth.shared import Shared, shared_for
 from interlock.upstream.oauth.timing import Timing
 
-sys.path.insert(0, str(Path(__file__).parent))
-import store_children  # noqa: E402
-
 assert filelock.FileLock and httpx2.AsyncClient  # imported before the forks
 QUICK = Timing(grace_seconds=1.0, knock_seconds=0.3)
+
+
+CALLS = (
+    "open", "close", "write", "fsync", "ftruncate", "fchmod", "utime", "replace", "rename", "unlink", "mkdir", "chmod", "lstat",
+    "listdir", "scandir", "read",
+)  # fmt: skip
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The child's process id. It ends with 0 where the work returned, and never runs more of this program."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(code)
+
+
+def die_at(point: int) -> None:
+    """From now on: kill this process at the call of that number to the operating system, before it is made."""
+    made = 0
+
+    def wrapped(real: Callable[..., object]) -> Callable[..., object]:
+        def counting(*arguments: object, **named: object) -> object:
+            nonlocal made
+            made += 1
+            if made == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*arguments, **named)
+
+        return counting
+
+    for call in CALLS:
+        setattr(os, call, wrapped(getattr(os, call)))
 
 
 def shared(home: Path, reached: Callable[[str], None] = lambda step: None) -> Shared:
@@ -77,7 +113,7 @@ def together(home: Path, url: str, client: str, number: int, mode: str) -> int:
         line = json.dumps(asyncio.run(one(home, url, client, mode, gate))).encode() + b"\n"
         os.write(1, line)  # short, so in one piece
 
-    children = [store_children.forked(child) for _ in range(number)]
+    children = [forked(child) for _ in range(number)]
     os.close(gate)
     time.sleep(0.3)
     os.close(opener)
@@ -89,7 +125,7 @@ async def renew(home: Path, url: str, client: str, reached: Callable[[str], None
     auth = OAuthAuthorization("srv", url, OAuth(client_id=client), ours)
     known = auth._known
     assert known.id is not None and known.found is not None
-    await refresh.renew(ours, "srv", known.id, known.found, rejected=auth.current() or None, waited=True)
+    await refresh.renew(ours, "srv", known.id, known.found, rejected=(auth.current() or "").removeprefix("Bearer ") or None, waited=True)
     await ours.close()
 
 
@@ -101,7 +137,7 @@ def main(command: str, home: Path, url: str, client: str, *more: str) -> int:
         if command == "die" and step == more[0]:
             os.kill(os.getpid(), signal.SIGKILL)
         if command == "die-at-call" and step == "refresh-begins":
-            store_children.die_at(int(more[0]), home / "died-at")
+            die_at(int(more[0]))
 
     asyncio.run(renew(home, url, client, reached))
     return 0
