@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from . import bridges
+from .acts import click_once, comes_back, first_url, heals, open_flow, until_url, visit_quietly
 from .person import Person
-from .session import Reply, Session
 from .stage import PATIENCE, Counts, Stage, stage
 from .urls import redirect_uri
 
@@ -26,8 +23,6 @@ GRACE_SECONDS = 1.0
 DEADLINE_SECONDS = 3.0
 EXPIRY_SECONDS = 4.0
 HALF_AN_HOUR = 1800.0
-POLITE_SECONDS = 12.0
-"""How long a caller keeps coming back when it is told to wait."""
 
 Play = Callable[[Stage, int], Awaitable[None]]
 
@@ -173,7 +168,7 @@ async def forged_callback(on: Stage, processes: int) -> None:
     await open_flow(on, processes)
     callback = redirect_uri(first_url(on))
     for query in ("error=access_denied", "code=forged", "code=forged&state=forged", "error=access_denied&state=forged"):
-        await asyncio.to_thread(_visit_quietly, f"{callback}?{query}")
+        await asyncio.to_thread(visit_quietly, f"{callback}?{query}")
     await asyncio.sleep(0.5)
     on.facts["landed"] = await click_once(on)
     on.facts["healed"] = await heals(on)
@@ -332,73 +327,3 @@ def problems(situation: Situation, counts: Counts) -> list[str]:
         if counts.facts.get(name) != right
     ]
     return found
-
-
-async def open_flow(on: Stage, processes: int) -> None:
-    """Bridges without a grant, and a published URL; each was asked for one call, which counts."""
-    await on.start(processes, opened=False)
-    await asyncio.gather(*(session.open(seconds=PATIENCE / 4) for session in on.sessions))
-    await on.echo(seconds=PATIENCE / 4)
-    await on.sessions[0].wait_for(lambda: bool(on.urls), seconds=PATIENCE)
-
-
-def first_url(on: Stage) -> str:
-    """Raises RuntimeError where none was published."""
-    for url in [*on.urls, *on.browser.tabs()]:
-        return url
-    raise RuntimeError(f"{on.bridge.name} published no URL")
-
-
-async def click_once(on: Stage) -> bool:
-    """Whether the latest URL, opened by hand, lands."""
-    for url in reversed([*on.urls, *on.browser.tabs()]):
-        visit = await asyncio.to_thread(on.visit, url)
-        return visit.landing == "landed"
-    return False
-
-
-async def until_url(on: Stage, session: Session) -> Reply:
-    """Ask again as often and as late as the bridge says, until it names a URL, or says nothing within `PATIENCE`."""
-    end = time.monotonic() + POLITE_SECONDS
-    while True:
-        reply = await on.ask(session, "echo", PATIENCE / 2, value="x")
-        if reply.urls or reply.state == "unanswered" or not reply.failed or time.monotonic() > end:
-            return reply
-        await asyncio.sleep(waits(reply))
-
-
-async def heals(on: Stage) -> bool:
-    """Whether every bridge comes to answer calls, with nobody at the screen, when asked again as late as it says."""
-
-    async def tries(session: Session) -> bool:
-        end = time.monotonic() + POLITE_SECONDS
-        while True:
-            reply = await session.call("echo", {"value": "x"}, seconds=PATIENCE / 2)
-            if not reply.failed:
-                return True
-            if time.monotonic() > end:
-                return False
-            await asyncio.sleep(waits(reply))
-
-    return all(await asyncio.gather(*(tries(session) for session in on.sessions)))
-
-
-def waits(reply: Reply) -> float:
-    """How long to wait before the next try: what the bridge says, within reason."""
-    seconds = reply.details.get("wait_seconds")
-    return min(max(float(seconds), 0.5), POLITE_SECONDS) if isinstance(seconds, (int, float)) else 0.5
-
-
-async def comes_back(on: Stage) -> bool:
-    """Whether a new bridge works with nobody at the screen."""
-    await on.start(1, opened=False)
-    await on.sessions[-1].open(seconds=PATIENCE / 2)
-    return await heals(on)
-
-
-def _visit_quietly(url: str) -> None:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        opener.open(url, timeout=5).close()
-    except (urllib.error.URLError, OSError):
-        return

@@ -204,7 +204,7 @@ async def test_nothing_of_a_grant_is_readable_by_others(environ: dict[str, str],
 def _check_home(home: Path) -> None:
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [home, *home.rglob("*")]}
     assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}
-    grants = [json.loads(path.read_text()) for path in (home / "grants").glob("*.json")]
+    grants = [json.loads(path.read_text())["value"] for path in (home / "grants").glob("*.json")]
     held = [grant for grant in grants if grant.get("access_token")]
     assert held
     words = (home / "grant.log").read_text()
