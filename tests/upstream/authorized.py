@@ -37,7 +37,9 @@ class Reached:
     async def listed(self, seconds: float = 20.0, caller: Caller = ANN) -> Reply:
         return await self.server.request(Outgoing("tools/list", {}, caller, seconds))
 
-    async def fault(self, tool: str = "echo", seconds: float = 20.0, caller: Caller = ANN, **arguments: object) -> Fault:
+    async def fault(
+        self, tool: str = "echo", seconds: float = 20.0, caller: Caller = ANN, **arguments: object
+    ) -> Fault:
         try:
             reply = await self.call(tool, seconds, caller, **arguments)
         except Fault as fault:

@@ -52,7 +52,9 @@ async def test_many_calls_at_an_early_401_cost_one_refresh_and_no_write_twice(tm
 
 
 @ERAS
-async def test_a_401_without_a_challenge_never_resends_a_call_but_the_next_has_a_good_token(tmp_path: Path, era: str) -> None:
+async def test_a_401_without_a_challenge_never_resends_a_call_but_the_next_has_a_good_token(
+    tmp_path: Path, era: str
+) -> None:
     async with authorized(tmp_path, era=era) as reached:
         await reached.call(value="before")
         reached.one.lab.behave.challenge = "absent"
@@ -214,7 +216,9 @@ async def test_clocks_half_an_hour_apart_cost_no_401(tmp_path: Path, era: str, c
         await reached.call(value="x")
         assert reached.one.lab.truth.statuses[401] == 0
         assert reached.one.lab.counts["refreshes_ok"] == 1
-        assert reached.one.log().count("clock-skew") == 1  # by the refresh; what the other server's Date says is no news
+        assert (
+            reached.one.log().count("clock-skew") == 1
+        )  # by the refresh; what the other server's Date says is no news
 
 
 @pytest.mark.parametrize("rs_date", [1800.0, -1800.0])

@@ -24,7 +24,9 @@ from interlock.upstream.oauth.shared import Shared, shared_for
 from interlock.upstream.oauth.timing import Timing
 from interlock.upstream.oauth.tokens import grant_from, read_answer
 
-QUICK = Timing(login_seconds=20, snooze_seconds=20, linger_seconds=2, grace_seconds=1.0, knock_seconds=0.3, refresh_lead=60)
+QUICK = Timing(
+    login_seconds=20, snooze_seconds=20, linger_seconds=2, grace_seconds=1.0, knock_seconds=0.3, refresh_lead=60
+)
 PATIENT = 20.0
 """What a caller gives to authorization here; the machine may be slow."""
 
@@ -36,7 +38,9 @@ def nothing(step: str) -> None:
 class Process:
     """What one Interlock holds: its own HTTP client, its own copy of the grant."""
 
-    def __init__(self, home: Path, lab_url: str, settings: OAuth, timing: Timing, reached: Callable[[str], None]) -> None:
+    def __init__(
+        self, home: Path, lab_url: str, settings: OAuth, timing: Timing, reached: Callable[[str], None]
+    ) -> None:
         self.said: list[str] = []
         self.browser: list[str] = []
         self.shared: Shared = shared_for(
@@ -53,7 +57,9 @@ class Process:
         """A header to send, as a carrier gets it."""
         return self.auth.current() or await self.auth.ready(seconds)
 
-    async def after_401(self, used: str, challenge: str = 'Bearer error="invalid_token"', seconds: float = PATIENT) -> str:
+    async def after_401(
+        self, used: str, challenge: str = 'Bearer error="invalid_token"', seconds: float = PATIENT
+    ) -> str:
         return await self.auth.refused(used, 401, {b"www-authenticate": challenge.encode()}, seconds)
 
     async def close(self) -> None:
@@ -74,7 +80,9 @@ class Machine:
         self.id = ""
         self.processes: list[Process] = []
 
-    def process(self, *, idle: bool = False, reached: Callable[[str], None] = nothing, timing: Timing | None = None) -> Process:
+    def process(
+        self, *, idle: bool = False, reached: Callable[[str], None] = nothing, timing: Timing | None = None
+    ) -> Process:
         """`idle`: it refreshes ahead of need too, at moments of its own choice. Else it only does what it is asked."""
         made = Process(self.home, self.lab.url, self.settings, timing or self.timing, reached)
         if not idle:

@@ -125,7 +125,9 @@ async def renew(home: Path, url: str, client: str, reached: Callable[[str], None
     auth = OAuthAuthorization("srv", url, OAuth(client_id=client), ours)
     known = auth._known
     assert known.id is not None and known.found is not None
-    await refresh.renew(ours, "srv", known.id, known.found, rejected=(auth.current() or "").removeprefix("Bearer ") or None, waited=True)
+    await refresh.renew(
+        ours, "srv", known.id, known.found, rejected=(auth.current() or "").removeprefix("Bearer ") or None, waited=True
+    )
     await ours.close()
 
 

@@ -118,7 +118,9 @@ async def test_one_deadline_over_discovery_too(tmp_path: Path) -> None:
         one.lab.behave.as_silent = True
         process = one.process()
         started = time.monotonic()
-        faults = await asyncio.gather(*(fault_of(process.after_401("", challenge(one), seconds=1.0)) for _ in range(10)))
+        faults = await asyncio.gather(
+            *(fault_of(process.after_401("", challenge(one), seconds=1.0)) for _ in range(10))
+        )
         assert {(each.slug, each.verdict) for each in faults} == {("auth-unreachable", Verdict.WAIT)}
         assert time.monotonic() - started < 2.5
 
@@ -304,9 +306,7 @@ async def test_refreshes_between_do_not_use_up_the_step_ups(tmp_path: Path) -> N
 
 async def test_a_machine_client_widens_its_scope_without_a_person(tmp_path: Path) -> None:
     async with machine(tmp_path, signed_in=False) as one:
-        one.settings = OAuth(
-            flow="client-credentials", client_id=one.lab.clients.machine, client_secret_env="SECRET"
-        )
+        one.settings = OAuth(flow="client-credentials", client_id=one.lab.clients.machine, client_secret_env="SECRET")
         process = one.process()
         process.shared.environ = {"SECRET": one.lab.clients.machine_secret}
         used = await process.after_401("", challenge(one))

@@ -92,7 +92,11 @@ async def test_a_wrong_secret_is_named_tried_once_and_never_shown(tmp_path: Path
         each = process(one, "wrong-secret-of-nobody")
         for _ in range(5):
             fault = await fault_of(first(each))
-            assert (fault.slug, fault.verdict, fault.authorize_url) == ("auth-misconfigured", Verdict.NEVER_REACHED, None)
+            assert (fault.slug, fault.verdict, fault.authorize_url) == (
+                "auth-misconfigured",
+                Verdict.NEVER_REACHED,
+                None,
+            )
             assert "invalid_client" in fault.message
             assert "wrong-secret" not in fault.message
         assert one.lab.truth.token_requests["client_credentials"] == 1

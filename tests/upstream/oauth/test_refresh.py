@@ -318,7 +318,9 @@ async def test_a_wrong_clock_alone_spends_no_login(tmp_path: Path) -> None:
         assert not process.browser
 
 
-@pytest.mark.parametrize("error", ["invalid_request", "invalid_scope", "invalid_target", "access_denied", "unsupported_grant_type"])
+@pytest.mark.parametrize(
+    "error", ["invalid_request", "invalid_scope", "invalid_target", "access_denied", "unsupported_grant_type"]
+)
 async def test_other_refusals_are_a_matter_of_settings_until_they_stood(tmp_path: Path, error: str) -> None:
     async with machine(tmp_path) as one:
         await one.expire()
@@ -326,7 +328,11 @@ async def test_other_refusals_are_a_matter_of_settings_until_they_stood(tmp_path
         process = one.process()
         for _ in range(2):  # the second is braked, and says the same
             fault = await fault_of(process.auth.ready(20))
-            assert (fault.slug, fault.verdict, fault.authorize_url) == ("auth-misconfigured", Verdict.NEVER_REACHED, None)
+            assert (fault.slug, fault.verdict, fault.authorize_url) == (
+                "auth-misconfigured",
+                Verdict.NEVER_REACHED,
+                None,
+            )
             assert error in fault.message
         await until(QUICK.grace_seconds + 0.1)
         last = await fault_of(process.auth.ready(20))
@@ -405,7 +411,9 @@ async def test_a_client_secret_that_has_expired_leads_to_a_login_at_once(tmp_pat
 
 
 async def test_first_retry_now_then_the_hour(tmp_path: Path) -> None:
-    async with machine(tmp_path, refresh_format="jwt", refresh_nbf=600.0, timing=replace(QUICK, knock_seconds=3.0)) as one:
+    async with machine(
+        tmp_path, refresh_format="jwt", refresh_nbf=600.0, timing=replace(QUICK, knock_seconds=3.0)
+    ) as one:
         await one.expire()
         process, other = one.process(), one.process()
         first = await fault_of(process.auth.ready(20))

@@ -221,7 +221,9 @@ async def strict(one: Machine, point: str) -> bool:
     return False
 
 
-async def test_at_a_server_without_leeway_only_the_time_between_its_act_and_our_disk_costs_a_login(tmp_path: Path) -> None:
+async def test_at_a_server_without_leeway_only_the_time_between_its_act_and_our_disk_costs_a_login(
+    tmp_path: Path,
+) -> None:
     lost = set()
     for point in POINTS:
         async with machine(tmp_path / point) as one:

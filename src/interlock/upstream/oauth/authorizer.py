@@ -40,7 +40,9 @@ SECOND_LOOK_SECONDS = 5.0
 """Of a discovery that only looks whether the server has moved, when its authorization server cannot be used."""
 DISCOVERY_LASTS = 300.0
 """What was discovered longer ago is looked up again before a person's click is spent on it."""
-MAX_STEP_UPS = 3
+SIGNED_IN_SECONDS = 60.0
+"""For so long after a sign-in, another one is no cure for a token that the server does not take."""
+MAX_STEP_UPS = 2
 """How many sign-ins one set of scopes may cost before the server is told to be at fault (2026-07-28, Step-Up Authorization)."""
 MAX_ASKED = 64
 
@@ -162,6 +164,17 @@ class OAuthAuthorization:
         await self._discover(challenge)
         if self._known.id != before:
             return await self._renewed(None, challenge)
+        raise self._rejected(token, challenge)
+
+    def _just_signed_in(self, rejected: str) -> bool:
+        """True where the token came from a sign-in of a moment ago: another sign-in would bring another like it."""
+        grant = self._known.grant
+        if grant is None or grant.access_token != rejected:
+            return False
+        return self._known.now() - signed_in_at(grant) < SIGNED_IN_SECONDS
+
+    def _rejected(self, token: str, challenge: Bearer | None) -> Fault:
+        """The server will not take what its issuer gives: what the token says, and what was expected."""
         found = self._known.found
         assert found is not None
         why = wrong_audience(token, found.resource)
@@ -169,7 +182,7 @@ class OAuthAuthorization:
             why = (challenge.error_description if challenge is not None else None) or "it gave no reason"
         why = self.mask(why)[:400]
         self.shared.log.write("token-rejected", host_of(found), why, (token,))
-        raise signing_words.rejected(self.server, self.url, why)
+        return signing_words.rejected(self.server, self.url, why)
 
     async def _step_up(self, used: str, challenge: Bearer | None) -> str:
         """403 with insufficient_scope: a sign-in for what is granted already and what is asked for now, together."""
@@ -216,8 +229,12 @@ class OAuthAuthorization:
             grant = await self._renew(id, found, rejected)
         except NeedLogin as need:
             self._look()
-            if again and self._is_stale() and await self._has_moved(challenge, DISCOVERY_SECONDS):
-                return await self._renewed(None, challenge, again=False)
+            # A server that takes its own issuer's token no longer may have moved to another since a moment ago.
+            if again and (rejected is not None or self._is_stale()):
+                if await self._has_moved(challenge, DISCOVERY_SECONDS):
+                    return await self._renewed(None, challenge, again=False)
+                if rejected is not None and self._just_signed_in(rejected):
+                    raise self._rejected(rejected, challenge) from None
             return await self._sign_in(need.why)
         except Fault as fault:
             unusable = fault.slug in ("auth-unreachable", "auth-misconfigured")
