@@ -1,6 +1,6 @@
 """The situations in which bridges were seen to fail, with 1, 5 and 30 processes, beside another bridge.
 
-    python benchmarks/bridge_situations.py [--processes 1 5 30] [--situations V1 V4] [--bridge interlock mcp-remote]
+    python benchmarks/bridge_situations.py [--processes 1 5 30] [--situations V1 V4] [--bridge NAME...]
                                            [--cache DIR] [--no-setup] [--write-docs]
 
 What is counted, and what is right, is in tests/bridge/situations.py. Takes about a quarter of an hour for everything.
@@ -23,7 +23,7 @@ from pathlib import Path
 from harness.processes import BENCHMARKS, REPOSITORY
 from harness.report import machine, machine_line, replace_figures
 from harness.rivals import Rivals, default_cache
-from setup_rivals import install_npm
+from setup_rivals import install_npm, install_python
 
 sys.path.insert(0, str(REPOSITORY))
 sys.path.insert(0, str(REPOSITORY / "src"))
@@ -47,6 +47,17 @@ class Cell:
     @property
     def met(self) -> bool:
         return self.counts is not None and not self.problems
+
+
+def install_bridges(rivals: Rivals) -> list[str]:
+    """Installs the other bridges; returns what could not be, each with the reason."""
+    failures = []
+    for name, install in (("npm", install_npm), ("mcp-proxy", lambda found: install_python(found, "mcp-proxy"))):
+        try:
+            install(rivals)
+        except (subprocess.SubprocessError, OSError) as error:
+            failures.append(f"{name}: {error}")
+    return failures
 
 
 def run_cell(situation: situations.Situation, bridge: bridges.Bridge, processes: int) -> Cell:
@@ -99,20 +110,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 5, 30])
     parser.add_argument("--situations", nargs="+", choices=list(situations.BY_ID), default=list(situations.BY_ID))
-    parser.add_argument("--bridge", nargs="+", choices=("interlock", "mcp-remote"), default=["interlock", "mcp-remote"])
+    parser.add_argument("--bridge", nargs="+", choices=bridges.NAMES, default=list(bridges.NAMES))
     parser.add_argument("--cache", type=Path, default=default_cache())
     parser.add_argument("--no-setup", action="store_true", help="use what the cache holds")
     parser.add_argument("--output", type=Path, default=BENCHMARKS / "results")
     parser.add_argument("--write-docs", action="store_true")
     arguments = parser.parse_args()
-    if not arguments.no_setup and "mcp-remote" in arguments.bridge:
-        try:
-            install_npm(Rivals(arguments.cache))
-        except (subprocess.SubprocessError, OSError) as error:
-            print(f"not installed: {error}", file=sys.stderr)
+    if not arguments.no_setup:
+        for failure in install_bridges(Rivals(arguments.cache)):
+            print(f"not installed: {failure}", file=sys.stderr)
     chosen: list[bridges.Bridge] = []
     for name in arguments.bridge:
-        bridge = bridges.Interlock() if name == "interlock" else bridges.mcp_remote(arguments.cache)
+        bridge = bridges.named(name, arguments.cache)
         if bridge is None:
             print(f"left out: {name} is not in {arguments.cache}", file=sys.stderr)
         else:
@@ -121,6 +130,8 @@ def main() -> int:
     for name in arguments.situations:
         for processes in arguments.processes:
             for bridge in chosen:
+                if situations.BY_ID[name].signed_in and bridge.name in bridges.TOKEN_ONLY:
+                    continue
                 cell = run_cell(situations.BY_ID[name], bridge, processes)
                 cells.append(cell)
                 said = cell.trouble or "; ".join(cell.problems) or "as it should be"

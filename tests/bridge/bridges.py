@@ -147,6 +147,35 @@ class Other:
         return Launch([*self.command, url])
 
 
+@dataclass(frozen=True, slots=True)
+class Supergateway:
+    """npm `supergateway`: no sign-in of its own, only a token that it is given."""
+
+    node: Path
+    entry: Path
+    name: str = "supergateway"
+
+    def launch(self, url: str, home: Path, settings: Settings) -> Launch:
+        command = [str(self.node), str(self.entry), "--streamableHttp", url, "--logLevel", "none"]
+        return Launch([*command, "--oauth2Bearer", settings.bearer] if settings.bearer is not None else command)
+
+
+@dataclass(frozen=True, slots=True)
+class McpProxy:
+    """PyPI `mcp-proxy`: no sign-in for a person either, only a token that it is given."""
+
+    program: Path
+    name: str = "mcp-proxy"
+
+    def launch(self, url: str, home: Path, settings: Settings) -> Launch:
+        environment = {"API_ACCESS_TOKEN": settings.bearer} if settings.bearer is not None else {}
+        return Launch([str(self.program), "--transport", "streamablehttp", url], environment)
+
+
+TOKEN_ONLY = ("supergateway", "mcp-proxy")
+"""Names of bridges that nobody can sign in with: they play only the situations that need no sign-in."""
+
+
 def environment_of(launch: Launch, home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The whole environment of a bridge: little of ours, a user home of its own, and nothing that opens a real browser."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
@@ -169,8 +198,32 @@ def rival_cache() -> Path:
 
 def mcp_remote(cache: Path) -> McpRemote | None:
     """The rival out of the benchmarks' cache folder; None where it is not installed."""
+    found = _npm(cache, "mcp-remote")
+    return None if found is None else McpRemote(*found)
+
+
+def named(name: str, cache: Path) -> Bridge | None:
+    """Any bridge by its name; None where it is not installed. Raises KeyError for an unknown one."""
+    if name == "interlock":
+        return Interlock()
+    if name == "mcp-remote":
+        return mcp_remote(cache)
+    if name == "supergateway":
+        found = _npm(cache, "supergateway")
+        return None if found is None else Supergateway(*found)
+    if name == "mcp-proxy":
+        program = cache / "python" / "mcp-proxy" / "bin" / "mcp-proxy"
+        return McpProxy(program) if program.exists() else None
+    raise KeyError(name)
+
+
+NAMES = ("interlock", "mcp-remote", *TOKEN_ONLY)
+
+
+def _npm(cache: Path, name: str) -> tuple[Path, Path] | None:
+    """Node.js and the program's entry point."""
     modules = cache / "npm" / "node_modules"
-    node, package = modules / "node" / "bin" / "node", modules / "mcp-remote" / "package.json"
+    node, package = modules / "node" / "bin" / "node", modules / name / "package.json"
     if not node.exists() or not package.exists():
         return None
-    return McpRemote(node, package.parent / json.loads(package.read_text(encoding="utf-8"))["bin"]["mcp-remote"])
+    return node, package.parent / json.loads(package.read_text(encoding="utf-8"))["bin"][name]

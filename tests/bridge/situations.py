@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from interlock.lab.auth.resource_server import ServedEra
+
 from . import bridges
 from .acts import click_once, comes_back, first_url, heals, open_flow, until_url, visit_quietly
 from .person import Person
@@ -42,6 +44,8 @@ class Situation:
     """What must have been found, by name."""
     behave: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    signed_in: bool = True
+    """Whether somebody has to be able to sign in; where not, a token that is given will do."""
     cost: int = 3
     """About how many seconds it takes with few processes."""
 
@@ -242,8 +246,15 @@ SITUATIONS = (
         verdict="wait",
         facts={"landed": True, "healed": True},
     ),
-    Situation("V6", "write applied, answer lost", answer_lost, verdict="outcome_unknown", facts={"applied": True}),
-    Situation("V7", "server silent", server_silent, verdict="outcome_unknown", cost=6),
+    Situation(
+        "V6",
+        "write applied, answer lost",
+        answer_lost,
+        verdict="outcome_unknown",
+        facts={"applied": True},
+        signed_in=False,
+    ),
+    Situation("V7", "server silent", server_silent, verdict="outcome_unknown", cost=6, signed_in=False),
     Situation(
         "V8",
         "first start, nobody there",
@@ -297,7 +308,9 @@ BY_ID = {situation.id: situation for situation in SITUATIONS}
 
 async def play(situation: Situation, bridge: bridges.Bridge, processes: int) -> Counts:
     """One situation from an empty machine to its counts."""
-    async with stage(bridge, behave=situation.behave) as on:
+    # Those that take only a token speak the legacy era alone.
+    era: ServedEra = "legacy" if bridge.name in bridges.TOKEN_ONLY else "modern"
+    async with stage(bridge, era=era, behave=situation.behave) as on:
         on.change(grace_seconds=GRACE_SECONDS, **situation.settings)
         await situation.play(on, processes)
         return on.tally()

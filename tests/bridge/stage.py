@@ -88,7 +88,13 @@ class Stage:
         return started
 
     async def sign_in(self) -> None:
-        """Give the machine a grant, as a person does who starts one bridge and clicks; that bridge ends again."""
+        """Give the machine a grant, as a person does who starts one bridge and clicks; that bridge ends again.
+
+        A bridge that only takes a token is given one.
+        """
+        if self.bridge.name in bridges.TOKEN_ONLY:
+            self.change(bearer=self.lab.personal_token)
+            return
         self.person = Person(after=SIGN_IN_CLICK, visit=self.visit)
         (session,) = await self.start(1, opened=False)
         await session.open(seconds=_SIGN_IN_SECONDS)

@@ -73,8 +73,8 @@ async def test_the_last_name_counts_and_a_failed_one_does_not(tmp_path: Path) ->
     async with bound(tmp_path) as reached:
         await reached.call("sign_in", caller=ANN, author="first")
         await reached.call("sign_in", caller=ANN, author="second")
+        reached.one.lab.mishap("call", "status", status=500, times=1, only=("sign_in",))
         with pytest.raises(Fault):
-            reached.one.lab.mishap("call", "status", status=500, times=1, only=("sign_in",))
             await reached.call("sign_in", caller=ANN, author="third")
         reached.one.lab.forget_sessions()
         await write(reached, "k")

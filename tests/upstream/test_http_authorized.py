@@ -13,6 +13,7 @@ from tests.oauth.clicker import click
 from tests.upstream.authorized import authorized, reaching
 from tests.upstream.oauth.machine import QUICK, machine
 from tests.upstream.reaching import LEGACY_ANN
+from tests.upstream.scripted import eventually
 
 from interlock.manifest.config import OAuth, TokenSource
 from interlock.model.verdict import Verdict
@@ -92,13 +93,12 @@ async def test_a_login_is_offered_at_once_and_the_call_after_the_click_goes_thro
     async with authorized(tmp_path, era=era, signed_in=False, settings=OAuth()) as reached:
         fault = await reached.fault(value="x")
         assert (fault.slug, fault.verdict, fault.server) == ("login-needed", Verdict.WAIT, "srv")
-        assert fault.authorize_url is not None and fault.authorize_url in fault.message
+        assert fault.authorize_url is not None
+        assert fault.authorize_url in fault.message
         again = await reached.fault(value="x")
         assert again.authorize_url == fault.authorize_url
         assert (await click(fault.authorize_url)).landed
-        async with asyncio.timeout(5):
-            while not reached.process.auth.current():
-                await asyncio.sleep(0.02)
+        await eventually(lambda: reached.process.auth.current())
         assert b"hello" in (await reached.call(value="hello")).body
         assert len(reached.process.browser) == 1
 
@@ -110,7 +110,7 @@ async def test_step_up_resends_after_the_click(tmp_path: Path) -> None:
         assert reached.one.lab.truth.writes == {}
         assert (await click(fault.authorize_url or "")).landed
         async with asyncio.timeout(5):
-            while "admin" not in reached.one.grant.scope:
+            while "admin" not in reached.one.grant.scope:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         await asyncio.sleep(0.3)
         await reached.call("admin_write", key="k", text="t")
@@ -177,9 +177,7 @@ async def test_a_caller_that_gives_up_while_a_credential_is_fetched_sends_nothin
         reached.process.auth._known.look()
         reached.one.lab.mishap("token", "delay", seconds=0.5, times=1)
         caller = asyncio.ensure_future(reached.call("write", key="k", text="t"))
-        async with asyncio.timeout(5):
-            while not reached.one.lab.counts["refreshes_ok"]:
-                await asyncio.sleep(0.01)
+        await eventually(lambda: reached.one.lab.counts["refreshes_ok"])
         caller.cancel()
         with pytest.raises(asyncio.CancelledError):
             await caller
@@ -244,7 +242,8 @@ async def test_a_personal_token_works_without_any_authorization_server(tmp_path:
             one.lab.behave.refuse_personal = True
             fault = await reached.fault("write", key="k", text="t")
             assert (fault.slug, fault.verdict, fault.http_status) == ("token-rejected", Verdict.NEVER_REACHED, 401)
-            assert "variable PAT" in fault.message and one.lab.personal_token not in fault.message
+            assert "variable PAT" in fault.message
+            assert one.lab.personal_token not in fault.message
             assert reached.statuses("tools/call write") == [401]
         assert one.lab.counts["metadata_requests"] == one.lab.counts["resource_metadata_requests"] == 0
         assert not (tmp_path / "grants").exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.upstream.authorized import Reached, reaching
 from tests.upstream.oauth.machine import QUICK, machine
-from tests.upstream.scripted import INITIALIZED, TEXT, Out, Scripted, Seen, scripted
+from tests.upstream.scripted import INITIALIZED, TEXT, Out, Scripted, Seen, eventually, scripted
 
 from interlock.lab.auth import AuthLab
 from interlock.manifest.config import OAuth
@@ -158,9 +158,7 @@ async def test_a_call_that_is_given_up_while_it_waits_is_never_sent(tmp_path: Pa
         reached.process.auth._known.look()
         old.lab.mishap("token", "delay", seconds=0.5, times=1)
         callers = [asyncio.ensure_future(reached.call()) for _ in range(times)]
-        async with asyncio.timeout(5):
-            while not old.lab.counts["refreshes_ok"]:
-                await asyncio.sleep(0.01)
+        await eventually(lambda: old.lab.counts["refreshes_ok"])
         for caller in callers:
             caller.cancel()
         await asyncio.gather(*callers, return_exceptions=True)

@@ -31,6 +31,10 @@ class Authorization(Protocol):
         """The server answered 401 without a challenge to a request that may not be sent again: the next one gets another value."""
         ...
 
+    def accepted(self, used: str) -> None:
+        """The server took a request that was sent with `used`. Cheap; never raises."""
+        ...
+
     def heard(self, headers: Mapping[bytes, bytes]) -> None:
         """Headers of any answer of the server: its `Date` shows how far the clocks are apart. Cheap; never raises."""
         ...

@@ -270,6 +270,8 @@ class _Post:
         carrier = self._carrier
         if carrier.auth is not None:
             carrier.auth.heard(headers)
+            if status < 300:
+                carrier.auth.accepted(self._used)
         if carrier.session_id is None and carrier.session.era is Era.LEGACY and self.call.method == "initialize":
             given = headers.get(b"mcp-session-id")
             if given:

@@ -231,6 +231,8 @@ class _Posted:
         self._headers = headers
         if self._carrier.auth is not None:
             self._carrier.auth.heard(headers)
+            if status < 300:
+                self._carrier.auth.accepted(self._used)
 
     def on_body(self, data: bytes) -> None:
         return

@@ -27,7 +27,8 @@ from interlock.upstream.oauth.authorizer import OAuthAuthorization
 from interlock.upstream.oauth.shared import Shared, shared_for
 from interlock.upstream.oauth.timing import Timing
 
-assert filelock.FileLock and httpx2.AsyncClient  # imported before the forks
+assert filelock.FileLock
+assert httpx2.AsyncClient
 QUICK = Timing(grace_seconds=1.0, knock_seconds=0.3)
 
 
@@ -91,7 +92,7 @@ async def one(home: Path, url: str, client: str, mode: str, gate: int) -> dict[s
         elif mode == "idle":
             auth.start()
             ends = time.monotonic() + 10
-            while (auth.current() or used) == used and time.monotonic() < ends:
+            while (auth.current() or used) == used and time.monotonic() < ends:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             await asyncio.sleep(1.0)
             value = auth.current() or ""
@@ -124,7 +125,8 @@ async def renew(home: Path, url: str, client: str, reached: Callable[[str], None
     ours = shared(home, reached)
     auth = OAuthAuthorization("srv", url, OAuth(client_id=client), ours)
     known = auth._known
-    assert known.id is not None and known.found is not None
+    assert known.id is not None
+    assert known.found is not None
     await refresh.renew(
         ours, "srv", known.id, known.found, rejected=(auth.current() or "").removeprefix("Bearer ") or None, waited=True
     )
@@ -136,8 +138,8 @@ def main(command: str, home: Path, url: str, client: str, *more: str) -> int:
         return together(home, url, client, int(more[0]), more[1])
 
     def reached(step: str) -> None:
-        if command == "die" and step == more[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if command in ("die", "stop") and step == more[0]:
+            os.kill(os.getpid(), signal.SIGKILL if command == "die" else signal.SIGSTOP)
         if command == "die-at-call" and step == "refresh-begins":
             die_at(int(more[0]))
 

@@ -16,14 +16,14 @@ from tests.upstream.oauth.machine import QUICK, Machine, Process, fault_of, mach
 from interlock.lab.auth import AuthLab
 from interlock.manifest.config import OAuth
 from interlock.model.verdict import Verdict
-from interlock.upstream.oauth import ahead, authorizer
+from interlock.upstream.oauth import ahead, step_ups
 from interlock.upstream.oauth.clock import skew_of
 from interlock.upstream.oauth.grant_store import grant_id
 
 
 async def become(true: Callable[[], object], seconds: float = 10.0) -> None:
     async with asyncio.timeout(seconds):
-        while not true():
+        while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
@@ -58,7 +58,7 @@ async def test_nothing_known_sends_nothing_then_the_challenge_leads_to_one_login
         assert len(process.browser) + len(other.browser) == 1
         assert one.lab.counts["registrations"] == 1
         await signed_in_by_click(faults[0].authorize_url)
-        await become(process.auth.current)
+        await become(lambda: process.auth.current() and other.auth.current())
         assert process.auth.current() == other.auth.current()
         assert one.lab.counts["authorize_requests"] == one.lab.counts["logins_finished"] == 1
 
@@ -280,7 +280,7 @@ async def test_step_up_ends_after_a_few_logins(tmp_path: Path) -> None:
     async with machine(tmp_path) as one:
         process = one.process()
         offered = 0
-        for _ in range(authorizer.MAX_STEP_UPS + 2):
+        for _ in range(step_ups.MAX_STEP_UPS + 2):
             used = await process.value()
             for _ in range(6):  # many calls cost no more than one
                 fault = await fault_of(forbidden(process, used, "admin"))
@@ -289,7 +289,7 @@ async def test_step_up_ends_after_a_few_logins(tmp_path: Path) -> None:
             offered += 1
             await signed_in_by_click(fault.authorize_url)
             await become(lambda used=used: process.auth.current() not in (None, used))  # type: ignore[misc]
-        assert offered == authorizer.MAX_STEP_UPS
+        assert offered == step_ups.MAX_STEP_UPS
         assert (fault.slug, fault.verdict, fault.retry) == ("insufficient-scope", Verdict.NEVER_REACHED, "never")
         assert "which was granted" in fault.message
 
@@ -297,7 +297,7 @@ async def test_step_up_ends_after_a_few_logins(tmp_path: Path) -> None:
 async def test_refreshes_between_do_not_use_up_the_step_ups(tmp_path: Path) -> None:
     async with machine(tmp_path) as one:
         process = one.process()
-        for _ in range(authorizer.MAX_STEP_UPS + 2):
+        for _ in range(step_ups.MAX_STEP_UPS + 2):
             await one.expire()
             used = await process.auth.ready(20)
             fault = await fault_of(forbidden(process, used, "admin"))
@@ -313,7 +313,8 @@ async def test_a_machine_client_widens_its_scope_without_a_person(tmp_path: Path
         value = await forbidden(process, used, "admin")
         assert value != used
         known = one.lab.families.holder(value.removeprefix("Bearer "))
-        assert known is not None and set(known.scope) == {"mcp", "admin"}
+        assert known is not None
+        assert set(known.scope) == {"mcp", "admin"}
         assert not process.browser
 
 
@@ -436,4 +437,5 @@ async def test_an_override_of_the_resource_is_not_remembered_for_those_without_i
         await other.auth._discover(None)
         assert other.auth._known.id == grant_id("https://named.test/x", one.lab.issuer, None)
         again = one.store.recalled(one.lab.url, None)
-        assert again is not None and again.resource == one.lab.url
+        assert again is not None
+        assert again.resource == one.lab.url

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.upstream.oauth.machine import QUICK, Machine, Process, fault_of, machine, no_secret_in
+from tests.upstream.scripted import eventually
 
 from interlock.manifest.config import OAuth
 from interlock.model.verdict import Verdict
@@ -55,6 +56,8 @@ def grant(**fields: object) -> Grant:
         ({"expires_at": 4600.0, "not_before": 1030.0}, 1010.0, False),
         ({"expires_at": 4600.0, "not_before": 1030.0}, 1030.0, True),
         ({"access_token": None}, 1000.0, False),
+        # This machine's clock was set back by an hour since: the token was good at its issue, so it is good now.
+        ({"expires_at": 4600.0, "not_before": 1000.0, "obtained_at": 1000.0}, -2600.0, True),
     ],
 )
 def test_a_token_may_be_sent_while_it_lives(fields: dict[str, object], now: float, expected: bool) -> None:
@@ -71,6 +74,7 @@ def test_a_token_may_be_sent_while_it_lives(fields: dict[str, object], now: floa
         ({"expires_at": 4600.0, "refresh_not_before": 4590.0}, 4593.0),
         ({"expires_at": 90000.0, "refresh_expires_at": 5000.0}, 4000.0),
         ({"expires_at": None, "refresh_expires_at": 1040.0}, 1020.0),
+        ({"expires_at": 4600.0, "refresh_expires_at": 900.0}, 4540.0),  # past when it came: a wrong clock
         ({"expires_at": None}, 1000.0 + 86400),  # nobody says how long it lives: it must not rot
     ],
 )
@@ -108,8 +112,7 @@ async def test_who_gives_up_in_the_middle_does_not_tear_the_refresh_in_two(tmp_p
         one.lab.mishap("token", "delay", seconds=0.6, times=1)
         process = one.process()
         caller = asyncio.ensure_future(process.auth.ready(10))
-        while not one.lab.counts["refreshes_ok"]:
-            await asyncio.sleep(0.01)
+        await eventually(lambda: one.lab.counts["refreshes_ok"])
         caller.cancel()
         with pytest.raises(asyncio.CancelledError):
             await caller
@@ -156,7 +159,8 @@ async def test_an_outage_costs_no_login_and_passes(tmp_path: Path, outage: str) 
         assert one.lab.families.refusal(value.removeprefix("Bearer ")) is None
         assert one.lab.counts["refreshes_ok"] == 1
         assert one.grant.unanswered_at is None
-        assert not process.browser and one.lab.counts["registrations"] == 0
+        assert not process.browser
+        assert one.lab.counts["registrations"] == 0
         assert not list((tmp_path / "grants").glob("*.flow.json"))
 
 
@@ -179,7 +183,7 @@ async def test_a_lost_answer_then_a_server_that_is_down_stays_known_as_spent(tmp
         await one.expire()
 
         async def go_down() -> None:
-            while not one.lab.counts["answers_dropped"]:
+            while not one.lab.counts["answers_dropped"]:  # noqa: ASYNC110
                 await asyncio.sleep(0)
             await one.lab.auth_listener.down()
 
@@ -392,7 +396,8 @@ async def test_a_forgotten_client_is_registered_anew_once_and_the_rest_is_kept(t
         assert (await fault_of(other.auth.ready(20))).authorize_url == login.authorize_url
         assert one.lab.counts["registrations"] == registrations + 1
         kept = one.store.registration(one.lab.issuer, None)
-        assert kept is not None and kept.client_id != before
+        assert kept is not None
+        assert kept.client_id != before
         assert one.store.registration("https://other.test", None) is not None
 
 
@@ -423,15 +428,18 @@ async def test_first_retry_now_then_the_hour(tmp_path: Path) -> None:
         assert one.lab.counts["early_refreshes"] == 1
         await until(1.1)
         second = await fault_of(other.auth.ready(20))
-        assert second.wait_seconds is not None and 500 < second.wait_seconds < 601
-        assert "on the server's clock" in second.message and "intact" in second.message
+        assert second.wait_seconds is not None
+        assert 500 < second.wait_seconds < 601
+        assert "on the server's clock" in second.message
+        assert "intact" in second.message
         assert one.lab.counts["early_refreshes"] == 2
         # From now on at most once in the knock interval, for the whole machine.
         for each in (process, other, process):
             assert (await fault_of(each.auth.ready(20))).wait_seconds == pytest.approx(second.wait_seconds, abs=3)
         assert one.lab.counts["early_refreshes"] == 2
         assert one.grant.state == "live"
-        assert not process.browser and not other.browser
+        assert not process.browser
+        assert not other.browser
 
 
 async def test_an_early_token_is_not_presented_where_nobody_waits(tmp_path: Path) -> None:
@@ -460,7 +468,8 @@ async def test_an_access_token_that_is_good_later_is_waited_for_and_not_renewed(
         for _ in range(4):
             fault = await fault_of(process.auth.ready(20))
             assert (fault.slug, fault.verdict) == ("grant-refused", Verdict.WAIT)
-            assert fault.wait_seconds is not None and 20 < fault.wait_seconds <= 31
+            assert fault.wait_seconds is not None
+            assert 20 < fault.wait_seconds <= 31
         assert one.lab.counts["refreshes_ok"] == 1
 
 
@@ -477,7 +486,8 @@ async def test_half_an_hour_apart_is_measured_kept_and_written_down(tmp_path: Pa
         assert one.lab.families.refusal(value.removeprefix("Bearer ")) is None
         assert one.grant.skew == pytest.approx(clock, abs=3)
         side = "behind" if clock > 0 else "ahead of"
-        assert f"s {side} the server's" in one.log() and "NTP" in one.log()
+        assert f"s {side} the server's" in one.log()
+        assert "NTP" in one.log()
         for _ in range(5):
             assert await process.value() == value
         assert one.lab.counts["refreshes_ok"] == 1
@@ -493,6 +503,35 @@ async def test_a_date_that_lies_costs_no_storm_of_refreshes(tmp_path: Path, as_d
         for _ in range(5):
             assert await process.value() == value
         assert one.lab.counts["refreshes_ok"] == 1
+
+
+@pytest.mark.parametrize("date_header", ["absent", "garbage"])
+@pytest.mark.parametrize("clock", [1800.0, -1800.0])
+async def test_without_a_date_the_token_itself_tells_the_time(tmp_path: Path, clock: float, date_header: str) -> None:
+    async with machine(
+        tmp_path, clock=clock, date_header=date_header, access_lifetime=900.0, access_nbf=0.0, refresh_format="jwt",
+        refresh_lifetime=900.0, refresh_nbf=0.0,
+    ) as one:  # fmt: skip
+        await one.change(skew=0.0, expires_at=time.time() - 10)
+        process = one.process()
+        value = await process.auth.ready(20)
+        for _ in range(4):
+            assert await process.value() == value
+        assert one.grant.skew == pytest.approx(clock, abs=3)
+        assert one.lab.counts["refreshes_ok"] == 1
+
+
+async def test_a_pause_that_the_server_asks_for_is_kept_by_all(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        await one.expire()
+        one.lab.mishap("token", "status", status=429, retry_after=40, times=1)
+        process, other = one.process(), one.process()
+        assert (await fault_of(process.auth.ready(20))).wait_seconds == 40
+        await until(QUICK.knock_seconds + 0.1)
+        left = (await fault_of(other.auth.ready(20))).wait_seconds
+        assert left is not None
+        assert 35 < left < 40
+        assert one.lab.counts["refreshes_ok"] == 0
 
 
 async def test_a_small_difference_is_not_worth_a_line(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 
-import msgspec
-
 from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
 from interlock.upstream.oauth import refresh_words as words
@@ -27,12 +25,12 @@ from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.known_grant import KnownGrant
 from interlock.upstream.oauth.refresh import NeedLogin, held_back, note_skew, renew, signed_in_at
 from interlock.upstream.oauth.registration import RegistrationFailed
-from interlock.upstream.oauth.scopes import union, wanted
+from interlock.upstream.oauth.scopes import union
 from interlock.upstream.oauth.shared import Shared
+from interlock.upstream.oauth.sign_in_watch import SignInWatch
+from interlock.upstream.oauth.step_ups import StepUps
 from interlock.upstream.oauth.tokens import wrong_audience
 
-WATCH_SECONDS = 0.5
-"""How often the grant is looked at while a sign-in is open and nothing else goes on."""
 MAX_PATIENCE = 25.0
 """The longest that a request waits for discovery and a refresh."""
 DISCOVERY_SECONDS = 20.0
@@ -42,9 +40,6 @@ DISCOVERY_LASTS = 300.0
 """What was discovered longer ago is looked up again before a person's click is spent on it."""
 SIGNED_IN_SECONDS = 60.0
 """For so long after a sign-in, another one is no cure for a token that the server does not take."""
-MAX_STEP_UPS = 2
-"""How many sign-ins one set of scopes may cost before the server is told to be at fault (2026-07-28, Step-Up Authorization)."""
-MAX_ASKED = 64
 
 
 class OAuthAuthorization:
@@ -59,17 +54,17 @@ class OAuthAuthorization:
         """Called when requests can be authorized again after a sign-in, whoever brought it about."""
         self._known = KnownGrant(url, settings, shared, self._taken)
         self._ahead = Ahead(self._known, shared.timing, self._renew_ahead)
-        self._wanted: tuple[str, ...] = ()
-        """Scopes that the server has asked for since."""
-        self._stepped_up = False
-        self._step_ups: dict[tuple[str, ...], set[float]] = {}
-        """For each set of scopes that was asked for: the sign-ins that did not satisfy the server."""
+        self._step_ups = StepUps()
         self._discovered_at: float | None = None
         self._outage: tuple[float, Fault] | None = None
         self._slow = asyncio.Lock()
         self._tasks: set[asyncio.Task[str]] = set()
         self._renewals: set[asyncio.Task[Grant]] = set()
-        self._watching: asyncio.Task[None] | None = None
+        self._watch = SignInWatch(self._known, shared.timing)
+        self._taken_by_server = ""
+        """The value that the server took last: what it refuses later was good once."""
+        self._told_of = ""
+        """The token whose rejection is in the log already."""
         self._closed = False
         self._known.look()
 
@@ -89,6 +84,9 @@ class OAuthAuthorization:
     def doubted(self, used: str) -> None:
         if used:
             self._known.refuse(_token(used))
+
+    def accepted(self, used: str) -> None:
+        self._taken_by_server = used
 
     def heard(self, headers: Mapping[bytes, bytes]) -> None:
         skew = self._known.clock.heard(headers, time.time())
@@ -139,7 +137,7 @@ class OAuthAuthorization:
         token = _token(used)
         async with self._slow:
             if challenge is not None and challenge.scope:
-                self._wanted = union(self._wanted, challenge.scope)
+                self._step_ups.also(challenge.scope)
             if self._known.found is None:
                 await self._discover(challenge)
             if token:
@@ -167,9 +165,11 @@ class OAuthAuthorization:
         raise self._rejected(token, challenge)
 
     def _just_signed_in(self, rejected: str) -> bool:
-        """True where the token came from a sign-in of a moment ago: another sign-in would bring another like it."""
+        """True where the token came from a sign-in of a moment ago and was never taken: another would bring another like it."""
         grant = self._known.grant
-        if grant is None or grant.access_token != rejected:
+        if grant is None or grant.access_token != rejected or grant.refusal is not None:
+            return False
+        if _token(self._taken_by_server) == rejected:
             return False
         return self._known.now() - signed_in_at(grant) < SIGNED_IN_SECONDS
 
@@ -181,7 +181,9 @@ class OAuthAuthorization:
         if why is None:
             why = (challenge.error_description if challenge is not None else None) or "it gave no reason"
         why = self.mask(why)[:400]
-        self.shared.log.write("token-rejected", host_of(found), why, (token,))
+        if self._told_of != token:
+            self._told_of = token
+            self.shared.log.write("token-rejected", host_of(found), why, (token,))
         return signing_words.rejected(self.server, self.url, why)
 
     async def _step_up(self, used: str, challenge: Bearer | None) -> str:
@@ -194,25 +196,14 @@ class OAuthAuthorization:
             value = self.current()
             if value and value != used:
                 return value
-            self._wanted, self._stepped_up = union(self._wanted, asked), True
             grant, shown = self._known.grant, self.mask(" ".join(asked))[:200]
-            if self._spent(asked, grant):
+            if self._step_ups.another(asked, grant):
                 granted = grant is not None and set(asked) <= set(grant.scope)
                 raise signing_words.scopes_in_vain(self.server, shown, granted=granted)
             if self.settings.flow == "client-credentials":
                 return await self._renewed(_token(used), challenge)
             why = f"the server wants wider consent for this call: {shown or 'scopes that it does not name'}"
             return await self._sign_in(why, slug="insufficient-scope")
-
-    def _spent(self, asked: tuple[str, ...], grant: Grant | None) -> bool:
-        """Count the sign-in that brought this grant, for these scopes. True where there were enough of them."""
-        if grant is None:
-            return False
-        while len(self._step_ups) > MAX_ASKED:
-            del self._step_ups[next(iter(self._step_ups))]
-        tries = self._step_ups.setdefault(tuple(sorted(asked)), set())
-        tries.add(signed_in_at(grant))
-        return len(tries) > MAX_STEP_UPS
 
     # -- a fresh token -----------------------------------------------------------------------------------------------
 
@@ -348,16 +339,7 @@ class OAuthAuthorization:
     # -- a person ----------------------------------------------------------------------------------------------------
 
     def _scope(self) -> tuple[str, ...]:
-        """What to ask for: the setting, else what the server names, else nothing; in a step-up also what was granted before."""
-        found, grant = self._known.found, self._known.grant
-        if found is None:
-            return self.settings.scopes
-        if self._wanted and not self.settings.scopes:
-            found = msgspec.structs.replace(found, challenge_scope=self._wanted)
-        base = wanted(found, self.settings)
-        if not self._stepped_up:
-            return base
-        return union(grant.scope if grant is not None else (), base, self._wanted)
+        return self._step_ups.scope(self._known.found, self._known.grant, self.settings)
 
     async def _sign_in(self, why: str, slug: str = "login-needed") -> str:
         """Tell the caller that a person has to act: the same address for every process of this machine. Raises Fault.
@@ -388,29 +370,13 @@ class OAuthAuthorization:
         if offer.grant is not None:
             self._look()
             return f"Bearer {offer.grant.access_token}"
-        self._watch()
+        if not self._closed:
+            self._watch.begin(lambda: self.available())
         if not offer.url:
             raise signing_words.unfinished(self.server, self.url, (offer.snoozed_until or 0.0) - time.time())
         code = f" and enter the code {offer.user_code}" if offer.user_code else ""
         self.shared.say(f"{self.server}: sign in at {offer.url}{code}")
         raise signing_words.sign_in(self.server, offer.url, code, self.mask(why), slug)
-
-    def _watch(self) -> None:
-        """Look out for the click, so that what waits for it goes on without another call."""
-        if (self._watching is None or self._watching.done()) and not self._closed:
-            self._watching = asyncio.get_running_loop().create_task(self._until_signed_in())
-
-    async def _until_signed_in(self) -> None:
-        until = time.monotonic() + self.shared.timing.login_seconds + self.shared.timing.snooze_seconds
-        before = self._known.grant
-        while time.monotonic() < until and not self._closed:
-            await asyncio.sleep(WATCH_SECONDS)
-            self._known.look()
-            grant = self._known.grant
-            another = grant is not None and (before is None or signed_in_at(grant) != signed_in_at(before))
-            if another and self.current():
-                self.available()
-                return
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 
@@ -422,7 +388,7 @@ class OAuthAuthorization:
         """A refresh that is under way may finish: what it brings is the machine's. Everything else ends."""
         self._closed = True
         ahead = self._ahead.close()
-        tasks = [task for task in (*self._tasks, self._watching, ahead) if task is not None]
+        tasks = [task for task in (*self._tasks, self._watch.task, ahead) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -16,6 +16,7 @@ from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.refresh import LOCK_SECONDS, TOKEN_SECONDS, held_back, note_skew, post_token, usable
 from interlock.upstream.oauth.refusal import Class, classify
 from interlock.upstream.oauth.registration import RegistrationFailed, register, still_valid
+from interlock.upstream.oauth.server_clock import skew_at_issue
 from interlock.upstream.oauth.shared import Shared
 from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, grant_from, read_answer
 
@@ -82,7 +83,7 @@ async def _asked(
             raise words.unreachable(server, found, what, shared.timing.knock_seconds) from None
         why = f"the authorization server {found.issuer} refused a token for this client ({what})"
         raise words.misconfigured(server, why) from None
-    skew = answer.skew if answer.skew is not None else (before.skew if before is not None else 0.0)
+    skew = skew_at_issue(answer, tokens, time.time(), before.skew if before is not None else 0.0)
     fresh = grant_from(
         tokens, found=found, registration=registration, asked_scope=scope, now=time.time(), skew=skew, previous=None
     )

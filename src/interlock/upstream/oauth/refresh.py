@@ -11,6 +11,7 @@ import time
 import msgspec
 
 from interlock.model.fault import Fault
+from interlock.upstream.evidence import retry_after
 from interlock.upstream.oauth import refresh_words as words
 from interlock.upstream.oauth.client_auth import signed
 from interlock.upstream.oauth.documents import Discovered
@@ -20,6 +21,7 @@ from interlock.upstream.oauth.grant_store import Busy, Held, StoreTrouble, token
 from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.refresh_words import clock, misconfigured
 from interlock.upstream.oauth.refusal import Class, classify, may_wipe
+from interlock.upstream.oauth.server_clock import skew_at_issue
 from interlock.upstream.oauth.shared import Shared
 from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, grant_from, read_answer
 
@@ -37,6 +39,8 @@ UNKNOWN_LIFE_SECONDS = 86400.0
 EARLY_SECONDS = 2.0
 """So long past its `nbf`, a refresh token may still be early: a `Date` has whole seconds, and clocks differ a little."""
 CLOCK_SET_BACK = 5.0
+MAX_RETRY_AFTER = 120.0
+"""The longest pause that an authorization server may ask for with `Retry-After`."""
 
 
 class NeedLogin(Exception):
@@ -53,8 +57,13 @@ def usable(grant: Grant, now: float) -> bool:
 
 
 def held_back(grant: Grant, now: float) -> bool:
-    """True where the access token is good only from later on (its `nbf`)."""
-    return grant.access_token is not None and grant.not_before is not None and grant.not_before > now + 1.0
+    """True where the access token is good only from later on (its `nbf`).
+
+    It must have lain ahead when the token was issued, by the same clock: else this machine's clock was set since, and who
+    waited for it would wait for nothing.
+    """
+    begins = grant.not_before
+    return grant.access_token is not None and begins is not None and begins > max(now, grant.obtained_at) + 1.0
 
 
 def _lives(grant: Grant, now: float) -> bool:
@@ -77,7 +86,7 @@ def refresh_at(grant: Grant, lead: float) -> float | None:
     if grant.expires_at is not None:
         life = max(grant.expires_at - grant.obtained_at, 0.0)
         times.append(grant.expires_at - min(lead, life / 4))
-    if grant.refresh_expires_at is not None:
+    if grant.refresh_expires_at is not None and grant.refresh_expires_at > grant.obtained_at:
         # An unused session must not rot: the refresh token itself is renewed before it dies.
         life = max(grant.refresh_expires_at - grant.obtained_at, 0.0)
         times.append(grant.refresh_expires_at - min(max(lead, life / 4), life / 2))
@@ -139,7 +148,7 @@ class _Turn:
     def _brake(self, grant: Grant, now: float, *, early: bool) -> None:
         """The door was knocked at a moment ago, by whichever process: nobody knocks again so soon. Raises Fault."""
         knock, refusal = self._shared.timing.knock_seconds, grant.refusal
-        if grant.unanswered_at is not None and 0 <= now - grant.unanswered_at < knock:
+        if grant.unanswered_at is not None and -MAX_RETRY_AFTER <= now - grant.unanswered_at < knock:
             left = knock - (now - grant.unanswered_at)
             what = f"the authorization server {self._found.issuer} could not be asked a moment ago"
             raise words.wait(self._server, what, left)
@@ -181,9 +190,10 @@ class _Turn:
                 held.write(msgspec.structs.replace(grant, unanswered_at=time.time() + grant.skew))
                 raise words.unreachable(self._server, found, failure.what, shared.timing.knock_seconds) from None
             except (TokenRefused, BadTokenAnswer) as refusal:
-                raise self._no(msgspec.structs.replace(spent, state=grant.state), refusal, early=early) from None
+                pause = _asked_to_wait(answer)
+                raise self._no(msgspec.structs.replace(spent, state=grant.state), refusal, pause, early=early) from None
             shared.reached("refresh-read")
-            skew = answer.skew if answer.skew is not None else grant.skew
+            skew = skew_at_issue(answer, tokens, time.time(), grant.skew)
             made = grant_from(
                 tokens, found=found, registration=grant.registration, asked_scope=grant.scope, now=time.time(), skew=skew,
                 previous=grant,
@@ -205,8 +215,10 @@ class _Turn:
         }
         return await post_token(self._shared, self._found, form, grant.registration, seconds)
 
-    def _no(self, grant: Grant, error: TokenRefused | BadTokenAnswer, *, early: bool) -> Fault | NeedLogin:
-        """What follows from a refusal: what is kept, what is wiped, and what the caller is told."""
+    def _no(
+        self, grant: Grant, error: TokenRefused | BadTokenAnswer, pause: float, *, early: bool
+    ) -> Fault | NeedLogin:
+        """What follows from a refusal: what is kept, what is wiped, and what the caller is told. `pause` is the server's wish."""
         shared, held, found = self._shared, self._held, self._found
         kind, now = classify(error, early=early), time.time() + grant.skew
         word = error.error if isinstance(error, TokenRefused) else "no OAuth answer"
@@ -217,9 +229,11 @@ class _Turn:
         if kind in (Class.BUSY, Class.OUTAGE):
             # An OAuth error leaves the token as good as it was; an answer that cannot be read may have held the next one.
             state = "spent" if isinstance(error, BadTokenAnswer) else grant.state
-            held.write(msgspec.structs.replace(grant, state=state, presented_at=now, unanswered_at=now))
+            knock = shared.timing.knock_seconds
+            until = now + max(pause - knock, 0.0)
+            held.write(msgspec.structs.replace(grant, state=state, presented_at=now, unanswered_at=until))
             what = f"it answered {words.quoted(word, text)}"
-            return words.unreachable(self._server, found, what, shared.timing.knock_seconds)
+            return words.unreachable(self._server, found, what, max(pause, knock))
         refusal = _continued(grant.refusal, kind, now, word, text)
         over = self._stood(grant, refusal, kind, now) and isinstance(error, TokenRefused)
         state = "dead" if over else "refused" if kind is Class.GRANT else grant.state
@@ -242,7 +256,7 @@ class _Turn:
         """Whether the refusal is believed: only a sign-in helps. Never where no sign-in could."""
         if kind is Class.EARLY or (kind is Class.CLIENT and grant.registration.source == "preset"):
             return False
-        if grant.refresh_expires_at is not None and grant.refresh_expires_at <= now and kind is Class.GRANT:
+        if kind is Class.GRANT and _outlived(grant, now):
             return True  # the token itself says that it is over, and the server agrees: no grace
         ends = grant.registration.secret_expires_at
         if kind is Class.CLIENT and ends is not None and ends <= now:
@@ -264,6 +278,12 @@ class _Turn:
         else:
             what = f"refused to renew the grant ({said})"
         return misconfigured(server, f"the authorization server {self._found.issuer} {what}")
+
+
+def _outlived(grant: Grant, now: float) -> bool:
+    """Whether the refresh token is past its own `exp`. One that was past it when it came shows a wrong clock, and nothing else."""
+    ends = grant.refresh_expires_at
+    return ends is not None and grant.obtained_at < ends <= now
 
 
 def _continued(before: Refusal | None, kind: Class, now: float, word: str, text: str) -> Refusal:
@@ -293,6 +313,12 @@ async def post_token(
         raise FetchFailed("its metadata names no token endpoint", sent=False)
     signed_form, basic = signed(registration, form)
     return await shared.fetch.post_form(endpoint, signed_form, seconds, basic)
+
+
+def _asked_to_wait(answer: Answer) -> float:
+    """Seconds of `Retry-After`, within reason; 0 where nothing is asked."""
+    value = answer.headers.get("retry-after", "")
+    return min(retry_after({b"retry-after": value.encode("latin-1", "replace")}) or 0.0, MAX_RETRY_AFTER)
 
 
 def _secrets(grant: Grant) -> tuple[str, ...]:

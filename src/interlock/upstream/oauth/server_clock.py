@@ -9,10 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlock.upstream.oauth.clock import skew_of
+from interlock.upstream.oauth.fetch import Answer
 from interlock.upstream.oauth.grant import Grant
+from interlock.upstream.oauth.tokens import Tokens, claims, number
 
+BACKDATED_SECONDS = 600.0
+"""Some issuers date their tokens back by minutes, so that clocks that are a little behind take them."""
 YOUNG_SECONDS = 60.0
 """For so long after a grant was fetched, what the resource server's clock says is a measure of how far those two are apart."""
+
+
+def skew_at_issue(answer: Answer, tokens: Tokens, local: float, before: float) -> float:
+    """Seconds from this machine's clock to that of the issuer, whose answer has just come: from its `Date`, else from the token.
+
+    `before` is what was known, where neither tells.
+    """
+    if answer.skew is not None:
+        return answer.skew
+    issued = number((claims(tokens.access_token) or {}).get("iat"))
+    if issued is None or not 0 < issued < 1e11:
+        return before
+    return issued - local if abs(issued - local - before) > BACKDATED_SECONDS else before
 
 
 class ServerClock:

@@ -53,6 +53,9 @@ class StaticToken:
     def doubted(self, used: str) -> None:
         return
 
+    def accepted(self, used: str) -> None:
+        return
+
     def heard(self, headers: Mapping[bytes, bytes]) -> None:
         return
 
