@@ -186,6 +186,23 @@ async def test_a_caller_that_gives_up_while_a_credential_is_fetched_sends_nothin
         assert reached.one.lab.counts["refreshes_ok"] == 1
 
 
+@pytest.mark.parametrize("how", ["expired", "revoked"])
+async def test_a_notification_is_told_with_a_good_token_too(tmp_path: Path, how: str) -> None:
+    """It may be a person's answer to a question of the server, which came when the token of then was over."""
+    async with authorized(tmp_path, era="legacy") as reached:
+        await reached.call(value="before", caller=LEGACY_ANN)
+        if how == "expired":
+            await reached.one.expire()
+            reached.process.auth._known.look()
+        else:
+            reached.one.lab.revoke_access()
+        (session,) = reached.server.sessions.values()
+        session.notify("notifications/roots/list_changed", None)
+        await eventually(lambda: 202 in reached.statuses("notifications/roots/list_changed"))
+        assert reached.statuses("notifications/roots/list_changed") == ([202] if how == "expired" else [401, 202])
+        assert reached.one.lab.counts["refreshes_ok"] == 1
+
+
 async def test_a_lost_legacy_session_and_a_revoked_token_at_once(tmp_path: Path) -> None:
     async with authorized(tmp_path, era="legacy") as reached:
         await reached.call(value="before", caller=LEGACY_ANN)

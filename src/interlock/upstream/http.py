@@ -14,6 +14,7 @@ from interlock.upstream.authorization import Authorization
 from interlock.upstream.contract import Reply
 from interlock.upstream.http1 import Connection, Origin, Pool, Ticket, target_of
 from interlock.upstream.session import Call, Session, SessionLost
+from interlock.upstream.told import Told
 from interlock.wire import bounds, codes, messages, sse, translate
 from interlock.wire.eras import Era
 from interlock.wire.headers import encode_value
@@ -109,11 +110,11 @@ class HttpCarrier:
     def tell(self, message: bytes) -> None:
         if self.pool.crowded:
             return
-        head = self._post_head + self._session_headers() + self._credential()
-        self.pool.send(_Told(self), head + b"content-length: %d\r\n\r\n" % len(message) + message)
+        rest = b"content-length: %d\r\n\r\n" % len(message) + message
+        Told(self.session, self.pool, self.auth, self._post_head + self._session_headers(), rest).start()
 
     def _credential(self) -> bytes:
-        """The header line for what nobody waits for. Without a credential at hand it goes without, and may be refused."""
+        """The header line for what nobody waits for; empty without a credential at hand, and then the request may be refused."""
         value = self.auth.current() if self.auth is not None else None
         return f"authorization: {value}\r\n".encode("latin-1") if value else b""
 
@@ -150,7 +151,7 @@ class HttpCarrier:
         if self.session_id is not None:
             # Tell the server that the session may go; nobody waits for the answer (405 is allowed).
             head = self._delete_head + self._session_headers() + self._credential()
-            self.pool.send(_Told(self), head + b"content-length: 0\r\n\r\n")
+            Told(self.session, self.pool, None, head, b"content-length: 0\r\n\r\n").start()
 
 
 _PLAIN_TYPES = frozenset({b"application/json", b"text/event-stream"})
@@ -430,27 +431,6 @@ def _session_gone(status: int, body: bytes, id: int) -> bool:
     if status == 404:
         return not (code == codes.METHOD_NOT_FOUND and messages.try_json(members.get("id")) == id)
     return code in _SESSION_CODES and b"session" in bytes(error).lower()
-
-
-class _Told:
-    """The response to a notification or an answer of ours: nothing depends on it."""
-
-    __slots__ = ("_carrier",)
-
-    def __init__(self, carrier: HttpCarrier) -> None:
-        self._carrier = carrier
-
-    def on_head(self, status: int, headers: dict[bytes, bytes]) -> None:
-        return
-
-    def on_body(self, data: bytes) -> None:
-        return
-
-    def on_end(self) -> None:
-        return
-
-    def on_lost(self, error: BaseException | None, sent: bool) -> None:
-        return
 
 
 class _Stream:

@@ -226,6 +226,10 @@ class OAuthAuthorization:
                     return await self._renewed(None, challenge, again=False)
                 if rejected is not None and self._just_signed_in(rejected):
                     raise self._rejected(rejected, challenge) from None
+            self._look()
+            value = self.current()
+            if value and _token(value) != rejected:
+                return value  # somebody has signed in since it was looked for
             return await self._sign_in(need.why)
         except Fault as fault:
             unusable = fault.slug in ("auth-unreachable", "auth-misconfigured")

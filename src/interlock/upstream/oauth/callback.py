@@ -241,8 +241,8 @@ class Listener:
         """An answer is being made or sent."""
         return bool(self._busy)
 
-    def close(self) -> None:
-        """Stop listening at once. Answers that are being made are dropped, but for one that calls this."""
+    def release(self) -> None:
+        """Let the port go at once. Answers that are being made still reach the browser."""
         self._closed = True
         for made in self._sockets:
             made.close()
@@ -250,12 +250,19 @@ class Listener:
         for server in self._servers:
             server.close()
         self._servers = []
-        for task in (*self._idle, *self._busy):
+        for task in self._idle:
             if task is not asyncio.current_task():
                 task.cancel()
         for writer in tuple(self._watchers):
             with contextlib.suppress(OSError):
                 writer.transport.abort()
+
+    def close(self) -> None:
+        """Let the port go at once, and drop the answers that are being made, but for one that calls this."""
+        self.release()
+        for task in self._busy:
+            if task is not asyncio.current_task():
+                task.cancel()
 
 
 def refusal(status: int) -> Reply:

@@ -141,7 +141,7 @@ class OpenLogin:
                 held=request.path == identity.WATCH_PATH and self.waits,
             )
             # Somebody wants to know who has the port: after the end, they need it more.
-            return reply if self.waits else replace(reply, after=self._listener.close)
+            return reply if self.waits else replace(reply, after=self._listener.release)
         if request.path != "/callback":
             return refusal(404)
         # Its own task: a code must not be left half redeemed because a tab was closed.

@@ -26,7 +26,7 @@ class Shared:
     log: GrantLog
     logins: Logins
     timing: Timing
-    environ: Mapping[str, str]
+    environ: Mapping[str, str] = field(repr=False)
     announce: Callable[[str], None]
     offers: bool = True
     """False in a process that is over before anybody could have clicked: it says which command signs in."""
