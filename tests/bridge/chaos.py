@@ -27,6 +27,8 @@ SLACK_SECONDS = 1.5
 """For the way through pipes and a busy machine; the deadline itself is the bridge's."""
 PATIENCE_SECONDS = 15.0
 LONGEST_DELAY = 4.0
+MOST_WAIT = 4.0
+"""A caller that is told to wait does so, but no longer."""
 UNSURE = (408, 409, 425, 499, 500, 502, 503, 504)
 """Statuses after which nobody can know; the servers apply half of these writes."""
 
@@ -81,28 +83,31 @@ class Disturber:
         self._on = on
         self._dice = dice
         self.acts: Counter[str] = Counter()
-        self._acts: tuple[tuple[str, Callable[[], Awaitable[None]]], ...] = (
-            ("restarted", self._restart),
-            ("cut", self._cut),
-            ("slowed", self._mishap("delay")),
-            ("silenced", self._mishap("silent")),
-            ("dropped", self._mishap("drop")),
-            ("reset", self._mishap("reset")),
-            ("cut off in the middle", self._mishap("cut")),
-            ("refused", self._refuse),
-            ("token revoked", self._revoke),
-            ("token endpoint down", self._auth_down),
-            ("garbage", self._mishap("garbage")),
-            ("sessions forgotten", self._forget),
-        )
+        self._acts: dict[str, tuple[int, Callable[[], Awaitable[None]]]] = {
+            "restarted": (1, self._restart),
+            "cut": (1, self._cut),
+            "slowed": (3, self._mishap("delay")),
+            "silenced": (4, self._mishap("silent")),
+            "dropped": (3, self._mishap("drop")),
+            "reset": (3, self._mishap("reset")),
+            "cut off in the middle": (3, self._mishap("cut")),
+            "refused": (3, self._refuse),
+            "garbage": (3, self._mishap("garbage")),
+            "sessions forgotten": (3, self._forget),
+            # Rarer, for all calls have to wait after them, and then the run shows little else. Restarts and cuts are rare as
+            # well, for they end the silence and the slowness of all calls that are open.
+            "token revoked": (1, self._revoke),
+            "token endpoint down": (1, self._auth_down),
+        }
 
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
             await asyncio.sleep(self._dice.uniform(0.02, 0.25))
-            name, act = self._dice.choice(self._acts)
+            weights = [weight for weight, _ in self._acts.values()]
+            (name,) = self._dice.choices(list(self._acts), weights)
             self.acts[name] += 1
-            await act()
+            await self._acts[name][1]()
 
     async def calm(self) -> None:
         """Everything is up and honest again."""
@@ -112,7 +117,7 @@ class Disturber:
 
     async def _restart(self) -> None:
         await self._on.lab.mcp_listener.down()
-        await asyncio.sleep(self._dice.uniform(0.0, 0.6))
+        await asyncio.sleep(self._dice.uniform(0.0, 0.3))
         await self._on.lab.mcp_listener.up()
 
     async def _auth_down(self) -> None:
@@ -178,9 +183,13 @@ async def run(bridge: bridges.Bridge, *, calls: int, seed: int, at_once: int = 1
         async def caller() -> None:
             for tool, key in todo:
                 session = await keeper.session()
-                outcomes.append(await _call(session, tool, key))
-                # A person or a model thinks between calls; so the run sees many states of the servers.
-                await asyncio.sleep(dice.uniform(0.05, 0.4))
+                reply = await _call(session, tool, key)
+                good = reply.state == "result" and not reply.failed
+                outcomes.append(Outcome(tool, key, reply.state, reply.seconds, reply.verdict, good, reply.text[:300]))
+                # A model thinks between calls, so the run sees many states of the servers; and it waits when it is told to.
+                told = reply.details.get("wait_seconds")
+                pause = min(float(told), MOST_WAIT) if isinstance(told, (int, float)) else 0.0
+                await asyncio.sleep(pause + dice.uniform(0.05, 0.4))
 
         await asyncio.gather(*(caller() for _ in range(at_once)))
         disturbing.cancel()
@@ -193,11 +202,9 @@ async def run(bridge: bridges.Bridge, *, calls: int, seed: int, at_once: int = 1
     return report
 
 
-async def _call(session: Session, tool: str, key: str) -> Outcome:
+async def _call(session: Session, tool: str, key: str) -> Reply:
     arguments = {"key": key, "text": "x"} if tool == "write" else {"value": key}
-    reply: Reply = await session.call(tool, arguments, seconds=PATIENCE_SECONDS)
-    good = reply.state == "result" and not reply.failed
-    return Outcome(tool, key, reply.state, reply.seconds, reply.verdict, good, reply.text[:300])
+    return await session.call(tool, arguments, seconds=PATIENCE_SECONDS)
 
 
 def judge(report: Report, outcomes: list[Outcome], writes: Counter[str]) -> None:

@@ -55,7 +55,7 @@ async def drive(
         environment=bridges.environment_of(launch, home, browser.environment()),
         era=arguments.era,
         answerer=scenarios.answer,
-        capabilities=scenarios.CAPABILITIES,
+        capabilities=scenarios.capabilities_for(scenario),
         on_url=person.notice,
     )
     unmet = ""

@@ -59,6 +59,12 @@ def answer(method: str, params: Json) -> Json | None:
 
 
 CAPABILITIES: Json = {"elicitation": {"form": {}}, "roots": {}, "sampling": {}}
+ASKED = frozenset({"sep-2322-client-request-state"})
+"""Scenarios in which the server asks the host something. In all others the host says, as most do, that it cannot answer."""
+
+
+def capabilities_for(scenario: str) -> Json:
+    return CAPABILITIES if scenario in ASKED else {}
 
 
 @dataclass(slots=True)

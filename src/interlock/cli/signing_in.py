@@ -148,7 +148,7 @@ class SignIn:
                     return before
             rejected = before.access_token
         try:
-            return await renew(self._shared, name, id, found, rejected=rejected, waited=True)
+            return await renew(self._shared, name, id, found, rejected=rejected, waited=True, settings=self._settings)
         except NeedLogin:
             return None
         except Fault as fault:

@@ -89,10 +89,10 @@ class Authorizing:
                 and config.blocked is None
                 and isinstance(transport, HttpTransport)
                 and transport.oauth is not None
-                and transport.endpoint is not None
+                and (url := transport.endpoint or self._environ.get(transport.endpoint_env or ""))
                 and not any(each.server == key for each in self._made)
             ):
-                self.authorize(key, transport, transport.endpoint)
+                self.authorize(key, transport, url)
 
     @property
     def signing_in(self) -> bool:

@@ -202,3 +202,15 @@ def no_secret_in(machine: Machine, *texts: Callable[[], str]) -> Iterator[None]:
         said = text()
         for secret in machine.secrets():
             assert secret not in said
+
+
+async def become(true: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait until something is so that nobody reports. Raises TimeoutError."""
+    async with asyncio.timeout(seconds):
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def until(seconds: float) -> None:
+    """Let so much time pass, where the clock itself is what is waited for."""
+    await asyncio.sleep(seconds)

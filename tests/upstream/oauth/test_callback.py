@@ -263,3 +263,25 @@ def test_parameters_come_out_as_they_went_in(pairs: list[tuple[str, str]]) -> No
         values = tuple(value for each, value in pairs if each == name)
         assert request.query[name] == values
         assert request.one(name) == (values[0] if len(values) == 1 else None)
+
+
+@pytest.mark.parametrize("way", ["release", "close"])
+async def test_an_answer_that_is_being_made_when_the_port_is_let_go(way: str, within: Within) -> None:
+    """After `release` it still reaches the browser: the page that says that the login is done must not be lost."""
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: Request) -> Reply:
+        begun.set()
+        await go_on.wait()
+        return Reply(200, pages.page("Signed in", "done"))
+
+    async with within(10):
+        listener = Listener.bind(free_port())
+        await listener.serve(answer)
+        asked = asyncio.create_task(exchange(listener.port, b"GET /callback HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+        await begun.wait()
+        getattr(listener, way)()
+        Listener.bind(listener.port).close()  # the port is free already
+        go_on.set()
+        content = await asked
+        assert (b"Signed in" in content) == (way == "release")

@@ -254,14 +254,15 @@ class OAuthAuthorization:
             scope = self._scope()
             work = obtain(self.shared, self.server, id, found, self.settings, scope, rejected=rejected)
         else:
-            work = renew(self.shared, self.server, id, found, rejected=rejected, waited=True)
+            work = renew(self.shared, self.server, id, found, rejected=rejected, waited=True, settings=self.settings)
         return await self._to_its_end(work)
 
     async def _renew_ahead(self, grant: Grant) -> None:
         found, id = self._known.found, self._known.id
         if found is not None and id is not None:
             rejected = grant.access_token
-            await self._to_its_end(renew(self.shared, self.server, id, found, rejected=rejected, waited=False))
+            work = renew(self.shared, self.server, id, found, rejected=rejected, waited=False, settings=self.settings)
+            await self._to_its_end(work)
 
     async def _to_its_end(self, work: Coroutine[object, object, Grant]) -> Grant:
         task = asyncio.get_running_loop().create_task(work)

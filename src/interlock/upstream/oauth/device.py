@@ -33,6 +33,7 @@ from interlock.upstream.oauth.offer import Offer
 from interlock.upstream.oauth.pages import plain_words
 from interlock.upstream.oauth.private_files import StoreTrouble
 from interlock.upstream.oauth.refusal import Class, classify
+from interlock.upstream.oauth.server_clock import skew_at_issue
 from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, grant_from, read_answer
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
@@ -256,7 +257,7 @@ class DeviceLogins:
             registration=note.registration,
             asked_scope=note.pending[-1].scope if note.pending else (),
             now=time.time(),
-            skew=answer.skew or 0.0,
+            skew=skew_at_issue(answer, tokens, time.time(), 0.0),
             previous=None,
         )
         kept = await ground.keep(id, grant)

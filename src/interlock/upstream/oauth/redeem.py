@@ -25,6 +25,7 @@ from interlock.upstream.oauth.grant_ids import checked
 from interlock.upstream.oauth.ground import Ground, host_of
 from interlock.upstream.oauth.private_files import Unfit
 from interlock.upstream.oauth.refusal import Class, classify
+from interlock.upstream.oauth.server_clock import skew_at_issue
 from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, grant_from, read_answer, wrong_audience
 
 TOKEN_SECONDS = 15.0
@@ -105,14 +106,13 @@ async def redeem(
         tokens = read_answer(answer, secrets)
     except (TokenRefused, BadTokenAnswer) as error:
         raise _refused(ground, found, error, secrets) from None
-    skew = answer.skew if answer.skew is not None else 0.0
     grant = grant_from(
         tokens,
         found=found,
         registration=registration,
         asked_scope=pending.scope,
         now=time.time(),
-        skew=skew,
+        skew=skew_at_issue(answer, tokens, time.time(), 0.0),
         previous=None,
     )
     kept = await ground.keep(id, grant)

@@ -6,10 +6,12 @@ before it leaves, and whoever comes next, after a crash too, knows. A refusal is
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import msgspec
 
+from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
 from interlock.upstream.evidence import retry_after
 from interlock.upstream.oauth import refresh_words as words
@@ -21,6 +23,7 @@ from interlock.upstream.oauth.grant_store import Busy, Held, StoreTrouble, token
 from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.refresh_words import clock, misconfigured
 from interlock.upstream.oauth.refusal import Class, classify, may_wipe
+from interlock.upstream.oauth.registration import RegistrationFailed, register
 from interlock.upstream.oauth.server_clock import skew_at_issue
 from interlock.upstream.oauth.shared import Shared
 from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, grant_from, read_answer
@@ -96,17 +99,25 @@ def refresh_at(grant: Grant, lead: float) -> float | None:
 
 
 async def renew(
-    shared: Shared, server: str, id: str, found: Discovered, *, rejected: str | None, waited: bool
+    shared: Shared,
+    server: str,
+    id: str,
+    found: Discovered,
+    *,
+    rejected: str | None,
+    waited: bool,
+    settings: OAuth | None = None,
 ) -> Grant:
     """A grant whose access token is not `rejected` and lives (its `nbf` may lie ahead). Raises Fault or NeedLogin.
 
-    `waited`: a caller waits for it, so that a refusal may be risked; else an early refresh is left for later.
+    `waited`: a caller waits for it, so that a refusal may be risked; else an early refresh is left for later. `settings`
+    name a configured client, whose secret may have changed since the sign-in.
     """
     try:
         shared.reached("refresh-begins")
         async with shared.store.locked(id, LOCK_SECONDS) as held:
             shared.reached("refresh-locked")
-            turn = _Turn(shared, server, found, held)
+            turn = _Turn(shared, server, found, held, settings)
             fresh = await turn.take(rejected, waited=waited)
             shared.reached("refresh-done")
         shared.reached("refresh-unlocked")
@@ -122,7 +133,8 @@ async def renew(
 class _Turn:
     """What one holder of the lock does with the grant."""
 
-    def __init__(self, shared: Shared, server: str, found: Discovered, held: Held) -> None:
+    def __init__(self, shared: Shared, server: str, found: Discovered, held: Held, settings: OAuth | None) -> None:
+        self._settings = settings
         self._shared = shared
         self._server = server
         self._found = found
@@ -143,7 +155,27 @@ class _Turn:
         if early and not waited:
             raise words.early(self._server, grant, now)
         self._brake(grant, now, early=early)
+        grant = await self._as_configured(grant)
         return await self._present(grant, after_rejection=rejected is not None and waited, early=early)
+
+    async def _as_configured(self, grant: Grant) -> Grant:
+        """With the secret that a configured client has now."""
+        before = grant.registration
+        if self._settings is None or before.source != "preset":
+            return grant
+        with contextlib.suppress(RegistrationFailed):
+            # Asks nobody: it is in the settings and the environment.
+            now = await register(
+                self._shared.fetch,
+                self._found,
+                self._settings,
+                self._shared.environ,
+                before.redirect_uri,
+                TOKEN_SECONDS,
+            )
+            if now.source == "preset" and now.client_id == before.client_id:
+                return msgspec.structs.replace(grant, registration=now)
+        return grant
 
     def _brake(self, grant: Grant, now: float, *, early: bool) -> None:
         """The door was knocked at a moment ago, by whichever process: nobody knocks again so soon. Raises Fault."""
