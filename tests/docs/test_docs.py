@@ -155,3 +155,17 @@ def test_no_machine_path_or_package_index_in_any_file() -> None:
         for match in _UNWANTED.finditer(file.read_bytes())
     ]
     assert found == []
+
+
+_PROOF = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
+
+
+def test_every_promise_names_a_test_that_is_there() -> None:
+    rows = re.findall(r"^\| (\d+) \| .+$", (DOCS / "bridge.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(map(int, rows)) == [number for number in range(1, 68) if number not in (7, 12)]
+    for row in re.findall(r"^\| \d+ \| .+$", (DOCS / "bridge.md").read_text(encoding="utf-8"), re.MULTILINE):
+        proofs = _PROOF.findall(row)
+        assert proofs, row
+        for file, name in proofs:
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert re.search(rf"^(?:async )?def {name or 'test_'}", text, re.MULTILINE), row
