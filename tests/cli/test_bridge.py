@@ -179,6 +179,30 @@ async def test_a_token_from_the_environment_needs_no_login(environ: dict[str, st
     assert not (Path(environ["INTERLOCK_HOME"]) / "grants").exists()
 
 
+async def test_a_server_of_which_nothing_was_ever_known_is_not_passed_over_in_silence(
+    environ: dict[str, str], lab: AuthLab
+) -> None:
+    await lab.mcp_listener.down()
+    async with bridge(environ, lab.url) as host:
+        await host.begin()
+        assert await host.tools() == []
+        await host.until("notifications/message")
+        told = next(each["params"]["data"] for each in host.seen if each.get("method") == "notifications/message")
+        assert "nothing listens at" in told
+        await host.leave()
+        assert host.process.stderr is not None
+        assert (await host.process.stderr.read()).decode().count("nothing listens at") == 1
+
+
+async def test_a_rejected_token_is_not_passed_over_in_silence(environ: dict[str, str], lab: AuthLab) -> None:
+    environ["LAB_TOKEN"] = "no-such-token"
+    async with bridge(environ, lab.url, "--token-env", "LAB_TOKEN") as host:
+        await host.begin()
+        assert await host.tools() == []
+        await host.until("notifications/message")
+        assert any("LAB_TOKEN" in json.dumps(each) for each in host.seen)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions")
 async def test_a_token_file_that_others_may_read_is_refused(
     environ: dict[str, str], lab: AuthLab, tmp_path: Path
@@ -282,12 +306,21 @@ def wrong() -> Iterator[tuple[list[str], str]]:
     yield ["ftp://example.com/mcp"], "must be an http or https URL"
     yield ["https://"], "must be an http or https URL"
     yield ["https://exa mple.com/"], "must be an http or https URL"
-    yield ["https://me:word@example.com/"], "a password must not stand in a URL"
+    yield ["https://me:word@example.com/"], "it holds a URL with a password"
     yield [f"{URL}#part"], "has a fragment"
     yield [URL, "--timeout", "0"], "--timeout"
     yield [URL, "--flow", "client-credentials"], "needs --client-id"
     yield [URL, "--callback-port", "80"], "--callback-port"
-    yield [URL, "--header-env", "X-Key"], "--header-env: write NAME=VALUE"
+    yield ["mcp.example.com/mcp"], "Did you mean http://mcp.example.com/mcp ?"
+    yield [f"{URL}?token=0123456789abcdef0123"], "a secret must not stand in a command line"
+    yield [URL, "--header-env", "X-Key"], "--header-env: write NAME=VARIABLE"
+    yield [URL, "--header-env", "X-Key=not a name"], "takes the NAME of an environment variable"
+    yield [URL, "--token-env", "sk-" + "a1B2c3D4" * 4], "takes the NAME of an environment variable"
+    yield [URL, "--client-secret-env", "two words"], "takes the NAME of an environment variable"
+    yield [URL, "--token-env", "X", "--no-auth"], "contradict each other"
+    yield [URL, "--token-file", "x", "--scope", "a"], "with a token nobody signs in"
+    yield [URL, "--resource", "foo"], "--resource is an absolute URI"
+    yield [URL, "--client-metadata-url", "http://example.com/x"], "--client-metadata-url is an https URL"
     yield [URL, "--session-header", "X Y=z"], "--session-header: write NAME=VALUE"
     yield [URL, "--session-header", "Authorization=Bearer 0123456789abcdef"], "a secret must not stand"
     yield [URL, "--replay", "=name"], "--replay"
@@ -297,7 +330,9 @@ def wrong() -> Iterator[tuple[list[str], str]]:
 @pytest.mark.parametrize(("arguments", "words"), list(wrong()))
 async def test_wrong_flags_are_named(environ: dict[str, str], arguments: list[str], words: str) -> None:
     async with bridge(environ, *arguments) as host:
-        out, err = await host.process.communicate()
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "h", "version": "1"}}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        out, err = await host.process.communicate(json.dumps(request).encode() + b"\n")
         assert host.process.returncode == 2
         assert out == b""
         assert words in err.decode()

@@ -60,6 +60,8 @@ class Catalogue:
         self._remember = remember
         self._recall = recall_bytes
         self._changed = changed
+        self.unlisted: Callable[[str], None] = lambda server: None
+        """Called when a server could not be listed of which nothing was ever known: its clients see nothing of it."""
         self._closed = False
 
     def enabled(self) -> Iterable[Server]:
@@ -203,6 +205,8 @@ class Catalogue:
 
     def _failed(self, server: Server, caller: Caller, key: tuple[str, str]) -> None:
         count = self._failures[key] = self._failures.get(key, 0) + 1
+        if self.snapshot(server, caller) is None and not self._closed:
+            self.unlisted(server.key)
         if self._closed or key in self._retries:
             return
         delay = min(2.0 ** min(count, 6), MAX_RETRY)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import TYPE_CHECKING
 
-from interlock.cli.bridge_config import BridgeError, add_server_flags, gateway_from
+from interlock.cli.bridge_config import BridgeError, add_server_flags, gateway_from, remarks
 from interlock.cli.common import home_from
-from interlock.cli.early import Greeting
+from interlock.cli.early import greet
 from interlock.cli.exit_codes import USAGE
 from interlock.cli.output import complain
 from interlock.cli.starting import run_loop
@@ -51,7 +52,14 @@ def run(args: argparse.Namespace) -> int:
     except BridgeError as error:
         complain(str(error))
         return USAGE
-    greeting = getattr(args, "greeting", None) or Greeting()
+    for remark in remarks(args, os.environ):
+        complain(remark)
+    if sys.stdin.isatty():
+        complain(
+            "this speaks MCP on standard input and output, for a host that starts it; `interlock setup HOST URL` connects one"
+        )
+    # Only now: a host must not be greeted by a process that is about to end for a wrong flag.
+    greeting = greet(args.words)
     sign_in: SignIn = "address" if args.no_browser else "browser"
     return run_loop(serve_alone(gateway, home_from(args), args.host, greeting, sign_in=sign_in, timing=_timing(args)))
 

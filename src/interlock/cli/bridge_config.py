@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +85,7 @@ def add_server_flags(parser: argparse.ArgumentParser) -> None:
 
 def gateway_from(args: argparse.Namespace, environ: Mapping[str, str]) -> Gateway:
     """Raises BridgeError."""
+    _check_flags(args)
     from interlock.manifest.config import Gateway, HttpTransport, Origin, Policy, ServerConfig
 
     url = address(args, environ)
@@ -120,8 +122,51 @@ def gateway_from(args: argparse.Namespace, environ: Mapping[str, str]) -> Gatewa
     return Gateway({key: server}, (), digest)
 
 
+def remarks(args: argparse.Namespace, environ: Mapping[str, str]) -> list[str]:
+    """What is no mistake of form and will not work all the same, in sentences for people."""
+    named = [args.token_env, args.client_secret_env]
+    named += [text.partition("=")[2] for text in (*(args.header_env or ()), *(args.session_header_env or ()))]
+    return [f"the environment variable {name} is not set here" for name in named if name and not environ.get(name)]
+
+
+def _check_flags(args: argparse.Namespace) -> None:
+    """Flags that contradict each other, or hold what they may not. Raises BridgeError."""
+    for flag, name in (("--token-env", args.token_env), ("--client-secret-env", args.client_secret_env)):
+        if name is not None:
+            _check_variable(name, flag)
+    token = args.token_env or args.token_file
+    if token and args.no_auth:
+        raise BridgeError("--no-auth and a token contradict each other. Leave one out.")
+    if token and (args.client_id or args.scope or args.flow != "browser"):
+        raise BridgeError(
+            "with a token nobody signs in, so --client-id, --scope and --flow have no use. Leave them out."
+        )
+    if args.resource is not None:
+        parts = urlsplit(args.resource)
+        if not parts.scheme or not (parts.netloc or parts.path) or parts.fragment:
+            raise BridgeError(
+                "--resource is an absolute URI without a fragment (RFC 8707), such as https://mcp.example.com/mcp."
+            )
+    if args.client_metadata_url is not None:
+        parts = urlsplit(args.client_metadata_url)
+        if parts.scheme != "https" or not parts.netloc or parts.path in ("", "/"):
+            raise BridgeError("--client-metadata-url is an https URL with a path, where the document is.")
+
+
+def _check_variable(name: str, flag: str) -> None:
+    """A secret in place of a variable's name would stand in process lists and in the host's configuration."""
+    from interlock.manifest import secrets
+
+    if secrets.known_format(name) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name):
+        raise BridgeError(
+            f"{flag} takes the NAME of an environment variable (letters, digits, `_`), never the secret itself."
+        )
+
+
 def address(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
     """The server's URL. Raises BridgeError."""
+    from interlock.manifest import secrets
+
     url: str = args.url or environ.get(URL_VARIABLE, "")
     if not url:
         raise BridgeError(f"no URL. Write `interlock bridge https://mcp.example.com/mcp`, or set {URL_VARIABLE}.")
@@ -132,7 +177,13 @@ def address(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
     except ValueError:
         valid = secret = False
     if not valid or any(char.isspace() for char in url):
-        raise BridgeError("the URL must be an http or https URL, such as https://mcp.example.com/mcp.")
+        meant = f" Did you mean http://{url} ?" if "://" not in url and "." in url else ""
+        raise BridgeError(f"the URL must be an http or https URL, such as https://mcp.example.com/mcp.{meant}")
+    if args.url and (reason := secrets.url(url)):
+        raise BridgeError(
+            f"this URL is refused because {reason}; a secret must not stand in a command line. Put the whole URL into "
+            f"{URL_VARIABLE}, or send the secret as a header with --header-env."
+        )
     if secret:
         raise BridgeError("a password must not stand in a URL, where logs and process lists show it. Use --token-env.")
     if parts.fragment:
@@ -173,14 +224,17 @@ def _token(args: argparse.Namespace, environ: Mapping[str, str]) -> TokenSource 
 def _from_variables(given: Sequence[str] | None, flag: str) -> list[HeaderValue]:
     from interlock.manifest.config import HeaderValue
 
-    return [HeaderValue(name, source=value) for name, value in (_pair(text, flag) for text in given or ())]
+    pairs = [_pair(text, flag, "VARIABLE") for text in given or ()]
+    for _, variable in pairs:
+        _check_variable(variable, flag)
+    return [HeaderValue(name, source=variable) for name, variable in pairs]
 
 
 def _literal(given: Sequence[str] | None) -> list[HeaderValue]:
     from interlock.manifest import secrets
     from interlock.manifest.config import HeaderValue
 
-    pairs = [_pair(text, "--session-header") for text in given or ()]
+    pairs = [_pair(text, "--session-header", "VALUE") for text in given or ()]
     for name, value in pairs:
         if reason := secrets.named_literal(name, value):
             raise BridgeError(
@@ -190,10 +244,10 @@ def _literal(given: Sequence[str] | None) -> list[HeaderValue]:
     return [HeaderValue(name, literal=value) for name, value in pairs]
 
 
-def _pair(text: str, flag: str) -> tuple[str, str]:
+def _pair(text: str, flag: str, what: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value or not all(char.isalnum() or char in "-_.~!#$%&'*+^`|" for char in name):
-        raise BridgeError(f"{flag}: write NAME=VALUE.")
+        raise BridgeError(f"{flag}: write NAME={what}.")
     return name, value
 
 

@@ -30,13 +30,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="manifest file or folder; may be repeated (default: managed, project and user scope)",
     )
-    group.add_argument(
-        "--home",
-        type=Path,
-        default=None,
-        metavar="DIR",
-        help="where Interlock keeps its state (default: $INTERLOCK_HOME, else ~/.interlock)",
-    )
+    add_home(group)
     group.add_argument(
         "--trusted-hash",
         action="append",
@@ -46,6 +40,17 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         help="accept manifests with exactly this hash, as `interlock trust --hash FILE` prints it; may be repeated",
     )
     group.add_argument("--json", action="store_true", help="write JSON for machines")
+
+
+def add_home(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The one flag of commands that read no manifest."""
+    group.add_argument(
+        "--home",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help="where Interlock keeps its state (default: $INTERLOCK_HOME, else ~/.interlock)",
+    )
 
 
 def trusted_hash(text: str) -> str:

@@ -74,14 +74,18 @@ def _protected(port: int) -> int:
     from interlock.lab.auth.lab import AuthLab
 
     async def serve() -> None:
-        async with AuthLab(era="both", port=port) as lab:
+        stop = asyncio.Event()
+        if sys.platform != "win32":
+            for name in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(name, stop.set)
+        # One origin for both: what was granted before a restart is asked for at the same address after it.
+        async with AuthLab(era="both", port=port, one_origin=True) as lab:
             sys.stdout.write(
                 f"A server that wants a login: {lab.url}\nIts authorization server says yes to whoever asks. Ctrl-C ends both.\n"
             )
             sys.stdout.flush()
-            await asyncio.Event().wait()
+            await stop.wait()
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         asyncio.run(serve())
     except OSError as error:

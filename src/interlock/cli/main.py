@@ -33,12 +33,16 @@ COMMANDS: Final[dict[str, str]] = {
 }
 
 
+HOME_ONLY: Final = frozenset({"bridge"})
+"""Commands that read no manifest."""
+
+
 def parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line; `only` adds just one command's flags, which keeps start-up light."""
     import argparse
     import importlib
 
-    from interlock.cli.common import add_common
+    from interlock.cli.common import add_common, add_home
 
     class Formatter(argparse.HelpFormatter):
         """argparse does not count the indent of commands: without room for it, the longest name gets a line of its own."""
@@ -58,7 +62,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     for name, text in COMMANDS.items():
         if only is None or only == name:
             importlib.import_module(f"interlock.cli.{name}").add(commands)
-            add_common(commands.choices[name])
+            (add_home if name in HOME_ONLY else add_common)(commands.choices[name])
         else:
             commands.add_parser(name, help=text)
     return root
@@ -102,7 +106,7 @@ def _run(arguments: list[str]) -> int:
         from interlock.install.align import align
 
         align(home_of(arguments), arguments, os.environ)
-    if arguments[:1] in (["connect"], ["bridge"]):
+    if arguments[:1] == ["connect"]:
         from interlock.cli.early import greet
 
         greeting = greet(arguments)
@@ -113,6 +117,7 @@ def _run(arguments: list[str]) -> int:
         root.print_help()
         return 2
     args.greeting = greeting
+    args.words = arguments
     code: int = args.run(args)
     return code
 

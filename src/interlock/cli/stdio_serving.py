@@ -75,6 +75,7 @@ async def until_over(
 
     from interlock.wire import messages
 
+    runtime.aloud = True
     runtime.start_eager()
     updates = watch(runtime, runtime.home)
 

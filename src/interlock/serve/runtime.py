@@ -98,6 +98,10 @@ class Runtime:
             remember=self._remember,
             recall=self._recall,
         )
+        self.pipeline.catalogue.unlisted = self._unlisted
+        self.aloud = False
+        """True where a server that cannot be listed is told to the person and the host: an empty list says nothing."""
+        self._told: dict[str, str] = {}
         self.front = Front(self.pipeline)
         self._idle = asyncio.get_running_loop().call_later(IDLE_CHECK_SECONDS, self._check_idle)
 
@@ -139,6 +143,14 @@ class Runtime:
         for client in self.registry.clients.values():
             if client.era is Era.LEGACY and client.wants_log("warning"):
                 client.tell("notifications/message", params)
+
+    def _unlisted(self, server: str) -> None:
+        fault = self.servers[server].last_fault
+        # A sign-in is told with its address already.
+        if not self.aloud or fault is None or fault.authorize_url is not None or self._told.get(server) == fault.slug:
+            return
+        self._told[server] = fault.slug
+        self._announce(f"no tools of {server} are known yet: {fault.message}")
 
     def _available(self, server: str) -> None:
         self.pipeline.catalogue.available(server)
