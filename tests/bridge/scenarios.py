@@ -59,7 +59,7 @@ def answer(method: str, params: Json) -> Json | None:
 
 
 CAPABILITIES: Json = {"elicitation": {"form": {}}, "roots": {}, "sampling": {}}
-ASKED = frozenset({"sep-2322-client-request-state"})
+ASKED = frozenset({"sep-2322-client-request-state", "elicitation-sep1034-client-defaults"})
 """Scenarios in which the server asks the host something. In all others the host says, as most do, that it cannot answer."""
 
 

@@ -119,7 +119,7 @@ async def test_a_token_endpoint_that_is_down_is_tried_again_once(
         offer = await one.logins.offer(one.id, found, OAuth(), {}, scope=(), seconds=20)
         landing = server.approve(offer.url)
         _, page = await click(landing)
-        assert "no connection to 127.0.0.1" in page
+        assert "nothing listens at 127.0.0.1" in page
         assert "login-unreachable" in one.log()
 
         async def back(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

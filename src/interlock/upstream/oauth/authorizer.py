@@ -38,6 +38,9 @@ SECOND_LOOK_SECONDS = 5.0
 """Of a discovery that only looks whether the server has moved, when its authorization server cannot be used."""
 DISCOVERY_LASTS = 300.0
 """What was discovered longer ago is looked up again before a person's click is spent on it."""
+MAX_AT_ONCE = 3
+AT_ONCE_SECONDS = 60.0
+"""For so long, at most so many tokens are renewed that were fetched a moment ago."""
 SIGNED_IN_SECONDS = 60.0
 """For so long after a sign-in, another one is no cure for a token that the server does not take."""
 
@@ -63,6 +66,8 @@ class OAuthAuthorization:
         self._watch = SignInWatch(self._known, shared.timing)
         self._taken_by_server = ""
         """The value that the server took last: what it refuses later was good once."""
+        self._at_once: list[float] = []
+        """When a token that had just been fetched was renewed all the same."""
         self._told_of = ""
         """The token whose rejection is in the log already."""
         self._closed = False
@@ -126,7 +131,7 @@ class OAuthAuthorization:
             grant = self._known.grant
             if grant is None or not self._known.was_refused(grant):
                 return await self._renewed(None)
-            if not self._is_fresh(grant):
+            if not self._in_vain(grant):
                 return await self._renewed(grant.access_token)
             # Renewed a moment ago, and refused all the same: sent again as it is, for renewing it changes nothing.
             self._known.pardon(grant)
@@ -147,14 +152,24 @@ class OAuthAuthorization:
             if value and value != used:
                 return value  # another process was here first, or the grant was there all along
             grant = self._known.grant
-            if token and grant is not None and grant.access_token == token and self._is_fresh(grant):
+            if token and grant is not None and grant.access_token == token and self._in_vain(grant):
                 return await self._fresh_and_refused(token, challenge)
             return await self._renewed(token or None, challenge)
 
-    def _is_fresh(self, grant: Grant) -> bool:
-        """True for one that was fetched a moment ago in place of another that was refused: renewing once more changes nothing."""
+    def _in_vain(self, grant: Grant) -> bool:
+        """True where renewing once more changes nothing: the token was fetched a moment ago in place of another that was refused.
+
+        A server that has taken a token of this issuer before may also revoke two in a row: then it is tried a few times.
+        """
         age = self._known.now() - grant.obtained_at
-        return grant.after_rejection and age < self.shared.timing.knock_seconds
+        if not grant.after_rejection or age >= self.shared.timing.knock_seconds:
+            return False
+        now = time.monotonic()
+        self._at_once = [each for each in self._at_once if now - each < AT_ONCE_SECONDS]
+        if not self._taken_by_server or len(self._at_once) >= MAX_AT_ONCE:
+            return True
+        self._at_once.append(now)
+        return False
 
     async def _fresh_and_refused(self, token: str, challenge: Bearer | None) -> str:
         """The server takes no token of this issuer, or not for this resource: perhaps it has moved to another."""

@@ -17,6 +17,7 @@ from urllib.parse import quote_plus, urlencode, urljoin
 
 import msgspec
 
+from interlock.upstream.oauth import network_words
 from interlock.upstream.oauth.address import Address, BadAddress, permitted, shown
 from interlock.upstream.oauth.clock import skew_of_answer
 
@@ -53,12 +54,14 @@ class Answer:
 class FetchFailed(Exception):
     """There is no answer. `what` is a sentence for people and holds no secret."""
 
-    def __init__(self, what: str, *, sent: bool, timeout: bool = False) -> None:
+    def __init__(self, what: str, *, sent: bool, timeout: bool = False, unconnected: bool = False) -> None:
         super().__init__(what)
         self.what = what
         self.sent = sent
         """False only where not one byte of the request can have left."""
         self.timeout = timeout
+        self.unconnected = unconnected
+        """The host itself gave no connection: its name, its port or its TLS."""
 
 
 class _Progress:
@@ -151,7 +154,12 @@ class Fetcher:
         except _BadEncoding:
             failure = FetchFailed(f"{shown(url)} answered in a content encoding that was not asked for.", sent=True)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
-            failure = FetchFailed(_reason(url, address, error, progress.sent), sent=progress.sent)
+            through = _proxy(address, self._environ)
+            failure = FetchFailed(
+                _reason(url, address, error, progress.sent, through),
+                sent=progress.sent,
+                unconnected=not progress.sent and through is None and isinstance(error, httpx2.ConnectError),
+            )
         # Raised out here: the library's error holds the request, and with it secrets.
         raise failure
 
@@ -196,7 +204,7 @@ class _Deadline:
         else:
             return
         raise FetchFailed(
-            f"{shown(self._url)} did not answer within {self._seconds:g} s.", sent=self.progress.sent, timeout=True
+            f"{shown(self._url)} did not answer within {network_words.seconds(self._seconds)}.", sent=self.progress.sent, timeout=True
         ) from None
 
 
@@ -236,28 +244,21 @@ def _within_origin(answer: Answer) -> str | None:
         return None
 
 
-def _reason(url: str, address: Address, error: Exception, sent: bool) -> str:
+def _reason(url: str, address: Address, error: Exception, sent: bool, proxy: str | None) -> str:
     """A sentence from the library's error; its own text is used only where it was made before anything was sent."""
     import httpx2
 
-    where = f"{address.host}:{address.port}"
     if sent:
-        return f"{shown(url)}: the connection ended before an answer could be read ({type(error).__name__})."
+        return f"{shown(url)}: the connection ended before an answer could be read."
     if isinstance(error, httpx2.ProxyError):
         return f"{shown(url)}: the proxy refused the connection. Check HTTPS_PROXY and NO_PROXY."
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None and len(causes) < 8:
-        causes.append(cause)
-    for each in causes:
-        if isinstance(each, ssl.SSLError):
-            why = getattr(each, "verify_message", "") or each.reason or "handshake failed"
-            return f"{shown(url)}: the TLS connection failed ({why}). Check the certificate, or set SSL_CERT_FILE."
-    text = str(error)
-    if "Name or service not known" in text or "nodename" in text or "getaddrinfo" in text or "name resolution" in text:
-        return f"{shown(url)}: the name {address.host} does not resolve."
-    if isinstance(error, httpx2.ConnectError):
-        return f"{shown(url)}: no connection to {where} could be made."
-    return f"{shown(url)} could not be called ({type(error).__name__})."
+    if not isinstance(error, httpx2.HTTPError | OSError):
+        return f"{shown(url)} is no address that can be called."
+    kind, why = network_words.why(error, address.host, address.port)
+    if kind == "tls":
+        return f"{shown(url)}: {why}. Check the certificate, or set SSL_CERT_FILE."
+    through = "" if proxy is None else " It goes through a proxy: check HTTPS_PROXY and NO_PROXY."
+    return f"{shown(url)}: {why}.{through}"
 
 
 def _proxy(address: Address, environ: Mapping[str, str]) -> str | None:
