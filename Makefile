@@ -88,9 +88,13 @@ docs-check: setup
 
 conformance: setup
 	@$(PY) -m tests.conformance.run $(ARGS)
+	@$(PY) -m tests.bridge.conformance
 
 bench: setup
 	@$(PY) -m benchmarks $(ARGS)
+	@$(PY) benchmarks/bridge_start.py
+	@$(PY) benchmarks/bridge_situations.py
+	@$(PY) benchmarks/bridge_chaos.py
 
 # The long tests first, then a hundred thousand bad messages, then a million calls. Pytest says 5 where it finds no test.
 soak: setup

@@ -312,9 +312,12 @@ class OAuthAuthorization:
             found = await discover(self.shared.fetch, self.url, challenge, self.settings, seconds, prefer_issuer=issuer)
         except DiscoveryFailed as failure:
             what = failure.what.rstrip(".")
+            if failure.gone:
+                raise words.gone(self.server, what) from None
             if not failure.unreachable:
-                raise words.misconfigured(self.server, what) from None
-            fault = words.wait(self.server, what, self.shared.timing.knock_seconds)
+                raise words.misconfigured(self.server, what, self.url) from None
+            kept = self._known.grant is not None
+            fault = words.wait(self.server, what, self.shared.timing.knock_seconds, kept=kept)
             self._failed(fault)
             raise fault from None
         for remark in found.remarks:
@@ -370,7 +373,7 @@ class OAuthAuthorization:
         assert found is not None
         assert id is not None
         if self.settings.flow == "client-credentials":
-            raise words.misconfigured(self.server, why)  # there is nobody to sign in
+            raise words.misconfigured(self.server, why, self.url)  # there is nobody to sign in
         if not self.shared.offers:
             raise signing_words.elsewhere(self.server, self.mask(why), slug)
         try:
@@ -381,8 +384,8 @@ class OAuthAuthorization:
         except RegistrationFailed as failure:
             what = failure.what.rstrip(".")
             if failure.unreachable:
-                raise words.wait(self.server, what, self.shared.timing.knock_seconds) from None
-            raise words.misconfigured(self.server, what) from None
+                raise words.wait(self.server, what, self.shared.timing.knock_seconds, kept=grant is not None) from None
+            raise words.misconfigured(self.server, what, self.url) from None
         except Fault as fault:
             if fault.server is None:
                 fault.server, fault.message = self.server, f"{self.server}: {fault.message}"

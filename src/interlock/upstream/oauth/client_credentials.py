@@ -45,7 +45,7 @@ async def obtain(
     except RegistrationFailed as failure:
         if failure.unreachable:
             raise words.wait(server, failure.what.rstrip("."), shared.timing.knock_seconds) from None
-        raise words.misconfigured(server, failure.what.rstrip(".")) from None
+        raise words.misconfigured(server, failure.what.rstrip("."), found.server_url) from None
     except StoreTrouble as trouble:
         raise words.not_kept(server, str(trouble)) from None
 
@@ -82,7 +82,7 @@ async def _asked(
         if kind in (Class.BUSY, Class.OUTAGE):
             raise words.unreachable(server, found, what, shared.timing.knock_seconds) from None
         why = f"the authorization server {found.issuer} refused a token for this client ({what})"
-        raise words.misconfigured(server, why) from None
+        raise words.misconfigured(server, why, found.server_url) from None
     skew = skew_at_issue(answer, tokens, time.time(), before.skew if before is not None else 0.0)
     fresh = grant_from(
         tokens, found=found, registration=registration, asked_scope=scope, now=time.time(), skew=skew, previous=None

@@ -23,24 +23,34 @@ MAX_CANDIDATES = 8
 class DiscoveryFailed(Exception):
     """`what`: for people, what was tried and seen, and what to do. `unreachable`: an outage that may pass by itself."""
 
-    def __init__(self, what: str, *, unreachable: bool) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, what: str, *, unreachable: bool, todo: str = "", seen: str = "", gone: bool = False) -> None:
+        said = " ".join(filter(None, (what, todo, seen)))
+        super().__init__(said)
+        self.what = said
+        self.problem = " ".join(filter(None, (what, seen)))
+        """The same without what to do."""
+        self.todo = todo
         self.unreachable = unreachable
+        self.gone = gone
+        """The MCP server itself cannot be reached at this address, or there is none: no authorization server is to blame."""
 
 
 class _Search:
     """One discovery: its deadline, and what was seen so far, for the error."""
 
-    def __init__(self, fetch: Fetcher, seconds: float) -> None:
+    def __init__(self, fetch: Fetcher, server: Address | None, seconds: float) -> None:
         self._fetch = fetch
+        self._server = server
         self._end = time.monotonic() + seconds
         self._share = seconds / 3
         self.seen: list[str] = []
         self.outage = False
 
     async def document(self, url: str) -> dict[str, object] | None:
-        """The JSON object at an address; None where there is none, which is then noted."""
+        """The JSON object at an address; None where there is none, which is then noted.
+
+        Raises DiscoveryFailed where the MCP server's own host gives no connection: then nothing else is to be learned.
+        """
         left = self._end - time.monotonic()
         if left <= 0:
             self.outage = True
@@ -50,6 +60,8 @@ class _Search:
             # One address that hangs must leave time for the others.
             answer = await self._fetch.get(url, min(left, max(self._share, 1.0)))
         except FetchFailed as failure:
+            if failure.unconnected and self._server is not None and take_apart(url).origin == self._server.origin:
+                raise _gone(failure.what) from None
             self.outage = True
             self.seen.append(failure.what.rstrip("."))
             return None
@@ -69,11 +81,40 @@ class _Search:
             what = f"HTTP {answer.status}"
         self.seen.append(f"{shown(url)}: {what}")
 
+    async def has_no_mcp_server(self, url: str) -> bool:
+        """Whether the server itself says that there is nothing at this address: a 404 that is no JSON-RPC (2026-07-28, transports:
+        an unknown method is one, too)."""
+        left = self._end - time.monotonic()
+        try:
+            answer = await self._fetch.post_json(url, _KNOCK, min(max(left, 0.0), max(self._share, 1.0)))
+        except FetchFailed as failure:
+            if failure.unconnected:
+                raise _gone(failure.what) from None
+            return False
+        if answer.status != 404 or "www-authenticate" in answer.headers:
+            return False
+        return (answer.json() or {}).get("jsonrpc") is None
+
     def failure(self, what: str, todo: str) -> DiscoveryFailed:
         """The error. An outage anywhere on the way outweighs: what was not reached may have been the right one."""
-        seen = "; ".join(self.seen[:12])
+        seen = f"Seen: {'; '.join(self.seen[:12])}." if self.seen else ""
         advice = "It may pass by itself; try again later." if self.outage else todo
-        return DiscoveryFailed(f"{what} {advice}{f' Seen: {seen}.' if seen else ''}", unreachable=self.outage)
+        return DiscoveryFailed(what, todo=advice, seen=seen, unreachable=self.outage)
+
+
+_KNOCK = {"jsonrpc": "2.0", "id": "interlock-discovery", "method": "server/discover", "params": {}}
+
+
+def _gone(why: str) -> DiscoveryFailed:
+    todo = "Start the server, or correct its URL."
+    return DiscoveryFailed(f"{why.rstrip('.')}.", todo=todo, unreachable=True, gone=True)
+
+
+def no_mcp_server(url: str) -> DiscoveryFailed:
+    """The address answers 404 and asks for no sign-in."""
+    return DiscoveryFailed(
+        f"HTTP 404: there is no MCP server at {shown(url)}.", todo="Check the path of its URL.", unreachable=False, gone=True
+    )
 
 
 async def discover(
@@ -94,10 +135,12 @@ async def discover(
         server = permitted(server_url)  # a token sent over plain http belongs to everybody on the way
     except BadAddress as error:
         raise DiscoveryFailed(f"No grant is asked for {shown(server_url)}: {error}.", unreachable=False) from None
-    search = _Search(fetch, seconds)
+    search = _Search(fetch, server, seconds)
     remarks: list[str] = []
     resource = await _resource(search, server, challenge, settings, remarks)
     conventional = resource is None
+    if conventional and challenge is None and await search.has_no_mcp_server(server_url):
+        raise no_mcp_server(server_url)
     named = resource.authorization_servers if resource is not None else ()
     if resource is not None and not named:
         remarks.append("The resource metadata names no authorization server; the server's own origin was taken.")
@@ -122,6 +165,18 @@ async def discover(
     )
 
 
+async def issuer_metadata(fetch: Fetcher, issuer: str, server_url: str, seconds: float) -> ServerMetadata:
+    """The metadata of one authorization server, whatever the MCP server names now. Raises DiscoveryFailed."""
+    try:
+        server = permitted(server_url)
+    except BadAddress as error:
+        raise DiscoveryFailed(f"{shown(server_url)}: {error}.", unreachable=False) from None
+    # The origin of nobody: where the issuer is away, the MCP server is not to blame.
+    metadata = await _server(_Search(fetch, None, seconds), (issuer,), server, [], False)
+    assert metadata is not None
+    return metadata
+
+
 # -- the resource
 
 
@@ -130,6 +185,7 @@ async def _resource(
 ) -> ResourceMetadata | None:
     """The resource metadata that fits the server; None where the server has none."""
     wrong: list[str] = []
+    claimed = ""
     named = challenge.resource_metadata[:MAX_CANDIDATES] if challenge is not None else ()
     usual = tuple(_resource_places(server))
     for url in dict.fromkeys((*named, *usual)):
@@ -150,6 +206,7 @@ async def _resource(
             _must_cover(found.resource, server, settings, noted)
         except BadDocument as error:
             wrong.append(f"{shown(url)}: {error}")
+            claimed = claimed or str(document.get("resource") or "")
             continue
         remarks += noted
         if named and url not in named:
@@ -159,13 +216,27 @@ async def _resource(
         search.seen[:0] = wrong
         raise search.failure(
             f"The resource metadata of {shown(server.root + server.path)} cannot be used.",
-            "The server's operator has to correct it. Where its `resource` is meant so, set oauth.resource to exactly that value.",
+            _cure(claimed),
         )
     if search.outage:
         raise search.failure(f"The resource metadata of {shown(server.root + server.path)} could not be read.", "")
     if named:
         remarks.append("The challenge names resource metadata that is not there; the server's own origin was taken.")
     return None
+
+
+def _cure(claimed: str) -> str:
+    """What to do where the metadata is for another address than the one that was given."""
+    try:
+        plain = not take_apart(claimed).fragment
+    except BadAddress:
+        plain = False
+    if not plain:
+        return "The server's operator has to correct it."
+    return (
+        f"Use the address that it names, {shown(claimed)}. Where this one is right too, set oauth.resource (--resource) to exactly "
+        "the `resource` that it names."
+    )
 
 
 def _resource_places(server: Address) -> Iterator[str]:
@@ -181,7 +252,7 @@ def _must_cover(resource: str, server: Address, settings: OAuth, remarks: list[s
     """The server's address has to lie within the resource (RFC 9728 section 3.3). Raises BadDocument."""
     if settings.resource is not None and settings.resource == resource:
         if not _covers(resource, server):
-            remarks.append("The resource metadata is for another address; oauth.resource says that this is meant so.")
+            remarks.append("The resource metadata is for another address; the setting oauth.resource (--resource) says that this is meant so.")
         return
     if not _covers(resource, server):
         raise BadDocument(f"its resource is {resource[:300]!r}, which is not this server")
@@ -298,7 +369,8 @@ def _has_endpoints(metadata: ServerMetadata, settings: OAuth) -> None:
     if missing:
         raise DiscoveryFailed(
             f"The authorization server {shown(metadata.issuer)} names no usable {' and no usable '.join(missing)}, which the flow "
-            f"{settings.flow!r} needs. Choose another oauth.flow, or ask its operator.",
+            f"{settings.flow!r} needs.",
+            todo="Choose another oauth.flow (--flow), or ask its operator.",
             unreachable=False,
         )
 
@@ -311,10 +383,11 @@ def _promises_pkce(metadata: ServerMetadata, settings: OAuth, remarks: list[str]
     if not settings.allow_missing_pkce:
         raise DiscoveryFailed(
             f"The authorization server {shown(metadata.issuer)} does not say that it checks PKCE with S256 "
-            "(code_challenge_methods_supported), and MCP forbids a login there. Ask its operator; or, knowing the risk that a "
-            "stolen code can be used, set oauth.allowMissingPkce: true for this server. That is not conforming.",
+            "(code_challenge_methods_supported), and MCP forbids a sign-in there.",
+            todo="Ask its operator; or, knowing the risk that a stolen code can be used, set oauth.allowMissingPkce "
+            "(--allow-missing-pkce) for this server. That is not conforming.",
             unreachable=False,
         )
     remarks.append(
-        "The authorization server does not promise PKCE; oauth.allowMissingPkce goes on all the same. Not conforming."
+        "The authorization server does not promise PKCE; oauth.allowMissingPkce (--allow-missing-pkce) goes on all the same. Not conforming."
     )

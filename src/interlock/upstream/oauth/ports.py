@@ -40,9 +40,9 @@ class PortTaken(Fault):
         self.fixed = fixed
         """True where the settings leave no other port."""
         cure = (
-            "End it, or set another callbackPort that the authorization server knows."
+            "End it, or set another oauth.callbackPort (--callback-port) that the authorization server knows."
             if fixed
-            else "The next candidates are taken too. End it, or set callbackPort to a free port."
+            else "The next candidates are taken too. End it, or set oauth.callbackPort (--callback-port) to a free port."
         )
         super().__init__(
             "port-taken",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 
 from interlock.model.fault import Fault
@@ -52,21 +53,31 @@ def unreachable(server: str, found: Discovered, what: str, seconds: float) -> Fa
     return wait(server, f"the authorization server {found.issuer} could not be asked: {what.rstrip('.')}", seconds)
 
 
-def wait(server: str, why: str, seconds: float) -> Fault:
-    """It clears by itself."""
+def wait(server: str, why: str, seconds: float, *, kept: bool = True) -> Fault:
+    """It clears by itself. `kept`: there is a grant, and it is as it was."""
     seconds = max(seconds, 1.0)
     return Fault(
         "auth-unreachable",
-        f"{server}: {why}. The server did not get the request, and the grant is kept. Retry in {seconds:.0f} s.",
+        f"{server}: {why}. The server did not get the request{', and the grant is kept' if kept else ''}. Retry in "
+        f"{seconds:.0f} s.",
         stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=server, wait_seconds=round(seconds, 1),
     )  # fmt: skip
 
 
-def misconfigured(server: str, why: str) -> Fault:
-    """Authorization cannot work until somebody changes a setting."""
+def gone(server: str, why: str) -> Fault:
+    """The MCP server itself is not there, so nobody can say how it wants to be asked."""
+    return Fault(
+        "unreachable", f"{server}: {why}. The server did not get the request.",
+        stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=server,
+    )  # fmt: skip
+
+
+def misconfigured(server: str, why: str, address: str = "") -> Fault:
+    """Authorization cannot work until somebody changes a setting. `address`: of the server, as the commands take it."""
     return Fault(
         "auth-misconfigured",
-        f"{server}: {why}. The server did not get the request. `interlock doctor bridge` shows each step.",
+        f"{server}: {why}. The server did not get the request. `{command("doctor bridge", address or server)}` shows "
+        "each step.",
         stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=server,
     )  # fmt: skip
 
@@ -78,6 +89,11 @@ def not_kept(server: str, trouble: str) -> Fault:
         f"{server}: the grants of this machine cannot be used: {trouble} The server did not get the request.",
         stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=server,
     )  # fmt: skip
+
+
+def command(words: str, server: str) -> str:
+    """`interlock WORDS SERVER`, to be copied into a shell."""
+    return f"interlock {words} {shlex.quote(server)}"
 
 
 def quoted(word: str, text: str) -> str:

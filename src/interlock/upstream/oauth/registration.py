@@ -19,7 +19,10 @@ from interlock.upstream.oauth.tokens import cleaned, number
 
 CLIENT_NAME = "Interlock"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-SET_CLIENT_ID = "Register a client there by hand and set oauth.clientId for this server, with oauth.clientSecretEnv if it has a secret."
+SET_CLIENT_ID = (
+    "Register a client there by hand and set oauth.clientId (--client-id) for this server, with oauth.clientSecretEnv "
+    "(--client-secret-env) if it has a secret."
+)
 _DOCUMENT_SECONDS = 5.0
 _EXPIRY_MARGIN = 30.0
 
@@ -64,12 +67,12 @@ async def register(
             listed = ", ".join(shown(each) for each in declared[:5]) or "none"
             raise RegistrationFailed(
                 f"The client metadata document {shown(document)} does not list the redirect URI {redirect_uri} (it lists {listed}). "
-                "Set oauth.callbackPort to a port that it declares, or correct the document."
+                "Set oauth.callbackPort (--callback-port) to a port that it declares, or correct the document."
             )
     if metadata.registration_endpoint is None:
         offers = ""
         if metadata.client_id_metadata_document_supported:
-            offers = " It takes Client ID Metadata Documents: oauth.clientMetadataUrl can name one that you host."
+            offers = " It takes Client ID Metadata Documents: oauth.clientMetadataUrl (--client-metadata-url) can name one that you host."
         raise RegistrationFailed(
             f"The authorization server {shown(found.issuer)} does not let clients register themselves. {SET_CLIENT_ID}{offers}"
         )
@@ -170,7 +173,7 @@ def _check_document_url(url: str) -> None:
         if {".", ".."} & set(address.path.split("/")):
             raise BadAddress("its path has dot segments")
     except BadAddress as error:
-        raise RegistrationFailed(f"oauth.clientMetadataUrl cannot be a client id: {error}.") from None
+        raise RegistrationFailed(f"oauth.clientMetadataUrl (--client-metadata-url) cannot be a client id: {error}.") from None
 
 
 async def declared_redirects(fetch: Fetcher, url: str, seconds: float) -> tuple[str, ...] | None:
@@ -311,7 +314,7 @@ def _refused(answer: Answer, endpoint: str, redirect_uri: str | None) -> Registr
     if redirect_uri is not None and (error == "invalid_redirect_uri" or "redirect" in description.lower()):
         return RegistrationFailed(
             f"{where} refused to register this client because of its redirect URI {redirect_uri} ({said}). If it takes fixed ports "
-            f"only, set oauth.callbackPort. Otherwise: {SET_CLIENT_ID}"
+            f"only, set oauth.callbackPort (--callback-port). Otherwise: {SET_CLIENT_ID}"
         )
     if answer.status in (200, 201):
         return RegistrationFailed(f"{where} answered a registration with something that is not JSON. {SET_CLIENT_ID}")

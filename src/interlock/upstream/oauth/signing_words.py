@@ -11,8 +11,8 @@ def sign_in(server: str, url: str, code: str, why: str, slug: str) -> Fault:
     """Open `url`. `code` is empty or says which code to enter there."""
     return Fault(
         slug,
-        f"{server}: a person has to sign in: open {url}{code}, then make the call again. The server did not act on the request "
-        f"({why}).",
+        f"{server}: a person has to sign in. Open this address{code}, then make the call again:\n  {url}\n"
+        f"The server did not act on the request ({why}).",
         stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=server, authorize_url=url,
     )  # fmt: skip
 
@@ -43,7 +43,7 @@ def rejected(server: str, address: str, why: str) -> Fault:
     return Fault(
         "token-rejected",
         f"{server}: the server rejected a token that was issued to it a moment ago ({why}). It did not act on the request. "
-        f"`interlock doctor bridge {address}` compares what the token says with what was expected; a setting `resource` overrides "
+        f"`interlock doctor bridge {address}` compares what the token says with what was expected; the setting oauth.resource (--resource) overrides "
         "the resource that is asked for.",
         stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=server, http_status=401,
     )  # fmt: skip

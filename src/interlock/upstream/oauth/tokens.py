@@ -208,11 +208,11 @@ def wrong_audience(token: str, expected: str) -> str | None:
         return None
     listed = ", ".join(repr(cleaned(each, ())) for each in named[:5]) or "nobody"
     if any(each.rstrip("/") == expected.rstrip("/") for each in named):
-        hint = "They differ in the slash at the end alone: set oauth.resource to the form that the server accepts."
+        hint = "They differ in the slash at the end alone: set oauth.resource (--resource) to the form that the server accepts."
     else:
         hint = (
-            "The authorization server may need this resource to be set up, or another name for it: set oauth.resource to the "
-            "audience that the server checks."
+            "The authorization server may need this resource to be set up, or another name for it: set oauth.resource "
+            "(--resource) to the audience that the server checks."
         )
     return f"The access token is meant for {listed} (its `aud`), and {expected!r} was asked for. {hint}"
 
