@@ -223,7 +223,9 @@ class Pipeline:
 
         def done(outcome: Reply | BaseException) -> None:
             exchange.abort = None
-            if isinstance(outcome, Reply):
+            if isinstance(outcome, Reply) and _wants_other_headers(outcome):
+                again(exchange)  # the long way asks for its tools anew
+            elif isinstance(outcome, Reply):
                 try:
                     body, is_error = self._conclude(attempt, outcome)
                 except Fault as fault:
@@ -401,6 +403,20 @@ class Pipeline:
                 exchange.params["requestState"] = messages.raw(sealed.data)
             elif sealed.purpose != "state":
                 exchange.params.pop("inputResponses", None)
+        reply = await self._send(attempt, route, server)
+        if _wants_other_headers(reply) and route.kind == "tools":
+            # It refused before it acted: its tools have changed since they were listed (2026-07-28, Custom Headers).
+            await self.catalogue.refresh(server, exchange.caller)
+            known = self.catalogue.snapshot(server, exchange.caller)
+            entry = known.listings["tools"].entries.get(route.entry.canonical.item) if known is not None else None
+            if entry is not None and entry.headers != route.entry.headers:
+                decision = self.admit(server.config, "tools", entry, exchange.client.asking_host)
+                if decision.answer is route.decision.answer:
+                    return await self._send(attempt, Route(route.server, route.kind, entry, decision), server)
+        return reply
+
+    async def _send(self, attempt: Attempt, route: Route, server: Server) -> Reply:
+        exchange = attempt.exchange
         out = self._outgoing(attempt, route)
         if exchange.era is Era.MODERN and server.speaks[Era.MODERN] is not True:
             return await self.bridge.call_for_modern(exchange, server, attempt.name, out)
@@ -632,6 +648,10 @@ def _no_object(server: str, tool: str | None) -> Fault:
         f"{server}: the result is not an object. The call may have taken effect: read the target again before a retry.",
         stage=Stage.VALIDATE, verdict=Verdict.OUTCOME_UNKNOWN, server=server, tool=tool,
     )  # fmt: skip
+
+
+def _wants_other_headers(reply: Reply) -> bool:
+    return reply.is_error and translate.error_code(reply.body) == codes.HEADER_MISMATCH
 
 
 def _has_round(exchange: Exchange) -> bool:

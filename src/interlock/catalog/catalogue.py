@@ -259,6 +259,13 @@ class Catalogue:
             self._stale.add(place)
             self._start(self.servers[server], caller)
 
+    async def refresh(self, server: Server, caller: Caller) -> None:
+        """List a server anew and wait for it: what is known is certainly out of date."""
+        running = self._tasks.get((server.key, server.binding_for(caller)))
+        if running is not None:
+            await _within(running[0], _patience(server))
+        await _within(self._start(server, caller)[0], _patience(server))
+
     def available(self, server: str) -> None:
         """What kept a server from being listed is over (a sign-in): whoever waited for it need not wait for the retry."""
         for key, (timer, caller) in list(self._retries.items()):

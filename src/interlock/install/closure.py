@@ -13,7 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-DISTRIBUTION = "interlock-mcp"
+DISTRIBUTION = "interlock-gateway"
+"""Its name where packages are published. Whose files have that name is checked all the same (release.py)."""
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([^'"]+)['"]""")
@@ -62,7 +63,7 @@ def gather() -> Closure:
             if optional:
                 continue  # its condition does not hold here, or pip would have installed it
             raise NotCopyable(
-                f"{name} is not installed, and Interlock needs it: `pip install {DISTRIBUTION}`"
+                f"{name} is not installed, and Interlock needs it: `pip install {name}`, or install Interlock again"
             ) from None
         files = list(_files_of(name, found))
         parts.update((part.name, part) for part in files)
@@ -108,15 +109,15 @@ def _parsed(
     for requirement in requirements:
         text, _, condition = requirement.partition(";")
         extra = _EXTRA.search(condition)
-        if extra is not None and _normal(extra[1]) not in extras:
+        if extra is not None and normal(extra[1]) not in extras:
             continue
         found = _REQUIREMENT.match(text)
         if found is not None:
-            asked = tuple(_normal(part) for part in (found[2] or "").split(",") if part.strip())
-            yield _normal(found[1]), asked, bool(condition)
+            asked = tuple(normal(part) for part in (found[2] or "").split(",") if part.strip())
+            yield normal(found[1]), asked, bool(condition)
 
 
-def _normal(name: str) -> str:
+def normal(name: str) -> str:
     """Names of distributions and extras are compared in this form (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name.strip()).lower()
 

@@ -42,7 +42,7 @@ if not exist "{python}" (
 exit /b %ERRORLEVEL%
 """
 
-REPAIR = "run 'interlock update --lay' from any installed Interlock (pip install interlock-mcp)"
+REPAIR = "'interlock update --lay', run from any installed Interlock, makes a new one"
 
 
 def shell_text(home: str) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from interlock.install.origin import UNKNOWN, Origin, from_record
 from interlock.install.places import Places, is_copy_name, read_current, trouble_with, write_whole
 
 FORMAT = 1
@@ -40,6 +41,8 @@ class Record(NamedTuple):
     """Seconds since the epoch."""
     laid_by: str
     """The interpreter that ran the laying; its pip is asked first for later versions."""
+    origin: Origin = UNKNOWN
+    """Where what was copied had come from: later versions are looked for only there."""
 
 
 class Foreign(Exception):
@@ -58,6 +61,7 @@ def write(copy: str, record: Record) -> None:
         "interpreter": record.interpreter._asdict(),
         "laid_at": record.laid_at,
         "laid_by": record.laid_by,
+        "origin": record.origin.as_dict(),
     }
     write_whole(os.path.join(copy, NAME), json.dumps(value, indent=2).encode())
 
@@ -82,6 +86,7 @@ def read(copy: str) -> Record:
             ),
             laid_at=float(value["laid_at"]),
             laid_by=_text(value["laid_by"]),
+            origin=from_record(value.get("origin")),
         )
     except OSError as error:
         raise Foreign(f"{file} cannot be read: {error.strerror or error}") from None

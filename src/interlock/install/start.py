@@ -107,7 +107,7 @@ def _check(path: str) -> None:
         raise SystemExit(_say(f"other users can write {path}, so it is not run; `chmod go-w` it if nobody did"))
 
 
-_REPAIR = "`pip install interlock-mcp` anywhere, and `interlock update --lay` there, make a new one"
+_REPAIR = "`interlock update --lay`, run from any installed Interlock, makes a new one"
 
 
 def _say(what: str) -> int:

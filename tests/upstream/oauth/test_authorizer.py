@@ -103,6 +103,38 @@ async def test_no_login_is_offered_while_the_authorization_server_is_down(tmp_pa
         assert (await fault_of(process.after_401("", challenge(one)))).slug == "login-needed"
 
 
+async def test_a_server_that_is_gone_was_never_reached_and_no_grant_is_spoken_of(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        await fault_of(one.process().after_401("", challenge(one)))  # what was discovered stays on disk
+        later = one.process()
+        assert later.auth.current() is None
+        await one.lab.mcp_listener.down()
+        fault = await fault_of(later.auth.ready(PATIENT))
+        assert (fault.slug, fault.verdict, fault.wait_seconds) == ("unreachable", Verdict.NEVER_REACHED, None)
+        assert "nothing listens at 127.0.0.1:" in fault.message
+        assert "grant" not in fault.message
+        await one.lab.mcp_listener.up()
+        assert (await fault_of(later.auth.ready(PATIENT))).slug == "login-needed"  # at once: no brake for that
+
+
+@pytest.mark.parametrize("signed_in", [True, False])
+async def test_a_grant_is_kept_only_where_there_is_one(tmp_path: Path, signed_in: bool) -> None:
+    async with machine(tmp_path, signed_in=signed_in, settings=OAuth()) as one:
+        await one.lab.auth_listener.down()
+        process = one.process()
+        used = process.auth.current() or ""
+        assert bool(used) is signed_in
+        fault = await fault_of(process.after_401(used, challenge(one)))
+        assert (fault.slug, "the grant is kept" in fault.message) == ("auth-unreachable", signed_in)
+
+
+async def test_the_address_of_a_sign_in_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        fault = await fault_of(one.process().after_401("", challenge(one)))
+        assert fault.authorize_url
+        assert fault.message.splitlines()[1] == f"  {fault.authorize_url}"
+
+
 async def test_one_deadline_over_discovery_too(tmp_path: Path) -> None:
     """Report 11."""
     async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.challenge import Bearer
-from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
+from interlock.upstream.oauth.discovery import DiscoveryFailed, discover, issuer_metadata
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Fetcher
 from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
@@ -25,8 +25,9 @@ OIDC = "/.well-known/openid-configuration"
 
 @pytest.fixture
 async def server() -> AsyncIterator[Peer]:
-    """The MCP server."""
+    """The MCP server. It wants a sign-in, and does not say how."""
     async with peer() as running:
+        running.routes = dict.fromkeys(("/mcp", "/"), Say(401))
         yield running
 
 
@@ -399,8 +400,44 @@ async def test_a_server_without_any_metadata(server: Peer, fetch: Fetcher) -> No
     assert result.metadata.token_endpoint == f"{server.root}/token"
     assert result.metadata.registration_endpoint == f"{server.root}/register"
     assert "2025-03-26" in result.remarks[-1]
-    assert server.paths() == [f"{PRM}/mcp", PRM, ASM, OIDC]
+    assert server.paths() == [f"{PRM}/mcp", PRM, "/mcp", ASM, OIDC]
     assert (await found(fetch, server, path="/")).resource == server.root
+
+
+NOTHING = Say(404)
+JSON_RPC = Say(404, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no such method"}})
+
+
+@pytest.mark.parametrize(
+    ("post", "get", "there"),
+    [
+        (NOTHING, NOTHING, False),
+        (Say(404, {"detail": "Not Found"}), Say(404, b"<html>"), False),
+        (Say(401), NOTHING, True),
+        (NOTHING, Say(401), True),  # 2024-11-05: the endpoint is only ever fetched
+        (JSON_RPC, NOTHING, True),
+        (Say(404, headers={"www-authenticate": "Bearer"}), NOTHING, True),
+        (Say(500), NOTHING, True),
+    ],
+)
+async def test_an_address_without_an_mcp_server_is_no_old_server(
+    server: Peer, fetch: Fetcher, post: Say, get: Say, there: bool
+) -> None:
+    server.routes["/mcp"] = lambda seen: post if seen.method == "POST" else get
+    server.routes[ASM] = Say(200, metadata(server.root))
+    if there:
+        assert (await found(fetch, server)).conventional
+        return
+    failure = await refused(fetch, server)
+    assert (failure.gone, failure.unreachable) == (True, False)
+    assert failure.problem == f"HTTP 404: there is no MCP server at {server.root}/mcp."
+    assert failure.todo == "Check the path of its URL."
+
+
+async def test_a_challenge_shows_that_there_is_one(server: Peer, fetch: Fetcher) -> None:
+    server.routes["/mcp"] = NOTHING
+    assert (await found(fetch, server, Bearer())).conventional
+    assert "/mcp" not in server.paths()
 
 
 async def test_a_server_that_is_its_own_authorization_server(server: Peer, fetch: Fetcher) -> None:
@@ -420,7 +457,7 @@ async def test_metadata_there_that_is_wrong_is_not_replaced_by_guesses(server: P
     "answer", [Say(200, b"<html>"), Say(200, {}), Say(200, []), Say(401), Say(403), Say(405), Say(204)]
 )
 async def test_what_is_no_resource_metadata(server: Peer, fetch: Fetcher, answer: Say) -> None:
-    server.routes = {f"{PRM}/mcp": answer, PRM: answer}
+    server.routes |= {f"{PRM}/mcp": answer, PRM: answer}
     assert (await found(fetch, server)).conventional
 
 
@@ -454,6 +491,40 @@ async def test_nobody_is_there(server: Peer, fetch: Fetcher) -> None:
     server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [root]})
     assert (await refused(fetch, server)).unreachable
     assert (await refused(fetch, gone)).unreachable
+
+
+async def test_who_is_away_is_told_apart(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    """The MCP server's own host, which gives no connection, or somebody else's."""
+    async with peer() as away:
+        root = away.root
+    with pytest.raises(DiscoveryFailed) as caught:
+        await discover(fetch, f"{root}/mcp", None, OAuth(), 10)
+    assert (caught.value.gone, caught.value.unreachable) == (True, True)
+    port = root.rpartition(":")[2]
+    assert f"nothing listens at 127.0.0.1:{port}. Start the server, or correct its URL." in caught.value.what
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [root]})
+    failure = await refused(fetch, server)
+    assert (failure.gone, failure.unreachable) == (False, True)
+    with pytest.raises(DiscoveryFailed) as caught:
+        await issuer_metadata(fetch, root, f"{root}/mcp", 10)
+    assert not caught.value.gone
+
+
+async def test_one_issuer_s_metadata_whatever_the_server_names_now(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    good(server, issuer)
+    async with peer() as former:
+        former.routes[OIDC] = Say(200, metadata(former.root, revocation_endpoint=f"{former.root}/revoke"))
+        told = await issuer_metadata(fetch, former.root, f"{server.root}/mcp", 10)
+    assert (told.issuer, told.revocation_endpoint) == (former.root, f"{former.root}/revoke")
+
+
+async def test_metadata_for_another_address_names_the_one_to_use(server: Peer, fetch: Fetcher) -> None:
+    named = server.root.replace("127.0.0.1", "localhost") + "/mcp"
+    server.routes[PRM] = Say(200, {"resource": named, "authorization_servers": [server.root]})
+    failure = await refused(fetch, server)
+    assert failure.todo.startswith(f"Use the address that it names, {named}.")
+    assert "oauth.resource (--resource)" in failure.todo
+    assert named in failure.problem
 
 
 async def test_one_silent_place_leaves_time_for_the_next(server: Peer, issuer: Peer, fetch: Fetcher) -> None:

@@ -7,6 +7,7 @@ call after the click goes through.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Coroutine, Mapping
 
@@ -23,6 +24,7 @@ from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_store import StoreTrouble
 from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.known_grant import KnownGrant
+from interlock.upstream.oauth.moved import former_issuer, sentence
 from interlock.upstream.oauth.refresh import NeedLogin, held_back, note_skew, renew, signed_in_at
 from interlock.upstream.oauth.registration import RegistrationFailed
 from interlock.upstream.oauth.scopes import union
@@ -374,6 +376,8 @@ class OAuthAuthorization:
         assert id is not None
         if self.settings.flow == "client-credentials":
             raise words.misconfigured(self.server, why, self.url)  # there is nobody to sign in
+        if grant is None:
+            why += self._moved(found)
         if not self.shared.offers:
             raise signing_words.elsewhere(self.server, self.mask(why), slug)
         try:
@@ -400,6 +404,12 @@ class OAuthAuthorization:
         code = f" and enter the code {offer.user_code}" if offer.user_code else ""
         self.shared.say(f"{self.server}: sign in at {offer.url}{code}")
         raise signing_words.sign_in(self.server, offer.url, code, self.mask(why), slug)
+
+    def _moved(self, found: Discovered) -> str:
+        with contextlib.suppress(StoreTrouble):
+            former = former_issuer((each for _id, each in self.shared.store.all()), found)
+            return f"; {sentence(former, found)}" if former is not None else ""
+        return ""
 
     # -- beginning and end -------------------------------------------------------------------------------------------
 

@@ -268,7 +268,7 @@ class Listener:
 def refusal(status: int) -> Reply:
     """A page for a request that is none of ours. It changes nothing and tells nothing."""
     return Reply(
-        status, pages.page("Nothing here", "This address only takes the end of a login that Interlock started.")
+        status, pages.page("Nothing here", "This address only takes the end of a sign-in that Interlock started.")
     )
 
 

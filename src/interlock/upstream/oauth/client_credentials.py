@@ -41,10 +41,10 @@ async def obtain(
             return await _asked(shared, server, found, settings, scope, held, grant, again=rejected is not None)
     except Busy:
         why = "another process of this machine has been asking for a token for too long"
-        raise words.wait(server, why, shared.timing.knock_seconds) from None
+        raise words.wait(server, why, shared.timing.knock_seconds, kept=False) from None
     except RegistrationFailed as failure:
         if failure.unreachable:
-            raise words.wait(server, failure.what.rstrip("."), shared.timing.knock_seconds) from None
+            raise words.wait(server, failure.what.rstrip("."), shared.timing.knock_seconds, kept=False) from None
         raise words.misconfigured(server, failure.what.rstrip("."), found.server_url) from None
     except StoreTrouble as trouble:
         raise words.not_kept(server, str(trouble)) from None
@@ -80,7 +80,8 @@ async def _asked(
         if kind is Class.CLIENT and before is not None and registration.source == "dynamic":
             held.write(msgspec.structs.replace(before, state="dead"))  # the next try registers anew
         if kind in (Class.BUSY, Class.OUTAGE):
-            raise words.unreachable(server, found, what, shared.timing.knock_seconds) from None
+            knock = shared.timing.knock_seconds
+            raise words.unreachable(server, found, what, knock, kept=before is not None) from None
         why = f"the authorization server {found.issuer} refused a token for this client ({what})"
         raise words.misconfigured(server, why, found.server_url) from None
     skew = skew_at_issue(answer, tokens, time.time(), before.skew if before is not None else 0.0)

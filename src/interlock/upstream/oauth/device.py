@@ -118,7 +118,7 @@ class DeviceLogins:
         endpoint = found.metadata.device_authorization_endpoint
         if endpoint is None or found.metadata.token_endpoint is None:
             raise _impossible(
-                f"{found.issuer} offers no login on another device: its metadata names no endpoint for it"
+                f"{found.issuer} offers no sign-in on another device: its metadata names no endpoint for it"
             )
         registration = await client_for(ground, found, settings, environ, None, deadline.remaining)
         form = {"resource": found.resource} | ({"scope": " ".join(scope)} if scope else {})

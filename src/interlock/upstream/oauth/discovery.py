@@ -82,18 +82,23 @@ class _Search:
         self.seen.append(f"{shown(url)}: {what}")
 
     async def has_no_mcp_server(self, url: str) -> bool:
-        """Whether the server itself says that there is nothing at this address: a 404 that is no JSON-RPC (2026-07-28, transports:
-        an unknown method is one, too)."""
-        left = self._end - time.monotonic()
-        try:
-            answer = await self._fetch.post_json(url, _KNOCK, min(max(left, 0.0), max(self._share, 1.0)))
-        except FetchFailed as failure:
-            if failure.unconnected:
-                raise _gone(failure.what) from None
-            return False
-        if answer.status != 404 or "www-authenticate" in answer.headers:
-            return False
-        return (answer.json() or {}).get("jsonrpc") is None
+        """Whether the server itself says that there is nothing at this address, to a POST and to a GET: endpoints of 2024-11-05
+        know only the latter. A 404 that is JSON-RPC speaks of the method (2026-07-28, transports). Raises DiscoveryFailed."""
+        for post in (True, False):
+            left = min(max(self._end - time.monotonic(), 0.0), max(self._share, 1.0))
+            try:
+                answer = await (
+                    self._fetch.post_json(url, _KNOCK, left) if post else self._fetch.get(url, left)
+                )
+            except FetchFailed as failure:
+                if failure.unconnected:
+                    raise _gone(failure.what) from None
+                return False
+            if answer.status != 404 or "www-authenticate" in answer.headers:
+                return False
+            if (answer.json() or {}).get("jsonrpc") is not None:
+                return False
+        return True
 
     def failure(self, what: str, todo: str) -> DiscoveryFailed:
         """The error. An outage anywhere on the way outweighs: what was not reached may have been the right one."""

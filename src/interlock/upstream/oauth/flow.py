@@ -293,6 +293,10 @@ class Logins:
                 if not ours or time.monotonic() > end:
                     break
                 await asyncio.sleep(_POLL_SECONDS)
+        who = await identity.ask(ports[0])
+        if isinstance(who, Identity):
+            owner = f"another sign-in of Interlock (process {who.pid})"
+            raise PortTaken(ports[0], owner, fixed=fixed, ours=True)
         raise PortTaken(ports[0], await asyncio.to_thread(owner_of, ports[0]), fixed=fixed)
 
     # -- standing by

@@ -151,7 +151,7 @@ class OpenLogin:
         async with self._busy:
             state = query.get("state", ("",))
             if len(state) == 1 and state[0] in self._done_states:
-                return _page("Already signed in", "This login is done. You can close this page.")
+                return _page("Already signed in", "This sign-in is done. You can close this page.")
             if self.note is None or not self.waits:
                 return refusal(400)
             judged = judge(query, self.note.pending, self.note.found)
@@ -159,15 +159,15 @@ class OpenLogin:
                 self._forgeries += 1
                 if self._forgeries <= _LOGGED_FORGERIES:
                     self._ground.log.write("callback-ignored", host_of(self._found), judged.why)
-                return _page("Not a login that waits here", f"Nothing was changed: {judged.why}.", status=400)
+                return _page("Not a sign-in that waits here", f"Nothing was changed: {judged.why}.", status=400)
             self._ground.reached("callback")
             try:
                 async with self._ground.login_lock(self.id, LOCK_SECONDS):
                     return await self._judged(judged)
             except Busy:
-                return _page("Not yet", "Another process is just working on this login. Reload this page in a moment.")
+                return _page("Not yet", "Another process is just working on this sign-in. Reload this page in a moment.")
             except StoreTrouble as trouble:
-                return _page("Not stored", f"The login could not be stored: {trouble}", "Reload this page after that.")
+                return _page("Not stored", f"The sign-in could not be stored: {trouble}", "Reload this page after that.")
 
     async def _judged(self, judged: Code | Refused) -> Reply:
         """Under the login's lock. The note may have been taken from us since."""
@@ -175,7 +175,7 @@ class OpenLogin:
         note = self.note
         if note is None or not self.waits:
             if self._ground.settled(self.id, self._since) is not None:
-                return _page("Already signed in", "This login is done. You can close this page.")
+                return _page("Already signed in", "This sign-in is done. You can close this page.")
             return refusal(400)
         if isinstance(judged, Refused):
             return self._said_no(note, judged)

@@ -34,16 +34,21 @@ _LISTEN = "0A"
 class PortTaken(Fault):
     """No port that the redirect URI may name is free. `owner` names the program that holds `port`, where that shows."""
 
-    def __init__(self, port: int, owner: str | None, *, fixed: bool) -> None:
+    def __init__(self, port: int, owner: str | None, *, fixed: bool, ours: bool = False) -> None:
         self.port = port
         self.owner = owner
         self.fixed = fixed
-        """True where the settings leave no other port."""
+        """True where the settings leave no other port. `ours`: another sign-in of Interlock has it, which is not to be ended."""
         cure = (
             "End it, or set another oauth.callbackPort (--callback-port) that the authorization server knows."
             if fixed
             else "The next candidates are taken too. End it, or set oauth.callbackPort (--callback-port) to a free port."
         )
+        if ours:
+            cure = (
+                "Finish that one, or wait: it lets the port go when it is done, two minutes after its host has ended at the "
+                "latest. Or set oauth.callbackPort (--callback-port) to a port that the authorization server knows."
+            )
         super().__init__(
             "port-taken",
             f"the sign-in has to listen on loopback port {port}, and {owner or 'another program'} holds it. {cure} "

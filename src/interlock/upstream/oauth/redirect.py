@@ -54,7 +54,7 @@ def judge(
     one = {name: values[0] for name, values in query.items()}
     waiting = _of_state(one.get("state", ""), pending)
     if waiting is None:
-        return NotOurs("its `state` belongs to no login that waits here")
+        return NotOurs("its `state` belongs to no sign-in that waits here")
     iss = one.get("iss")
     if iss is None:
         if found.metadata.authorization_response_iss_parameter_supported:

@@ -48,9 +48,9 @@ def held(server: str, grant: Grant, now: float) -> Fault:
     )  # fmt: skip
 
 
-def unreachable(server: str, found: Discovered, what: str, seconds: float) -> Fault:
+def unreachable(server: str, found: Discovered, what: str, seconds: float, *, kept: bool = True) -> Fault:
     """An outage of the authorization server. It never leads to a sign-in."""
-    return wait(server, f"the authorization server {found.issuer} could not be asked: {what.rstrip('.')}", seconds)
+    return wait(server, f"the authorization server {found.issuer} could not be asked: {what.rstrip('.')}", seconds, kept=kept)
 
 
 def wait(server: str, why: str, seconds: float, *, kept: bool = True) -> Fault:
@@ -76,7 +76,7 @@ def misconfigured(server: str, why: str, address: str = "") -> Fault:
     """Authorization cannot work until somebody changes a setting. `address`: of the server, as the commands take it."""
     return Fault(
         "auth-misconfigured",
-        f"{server}: {why}. The server did not get the request. `{command("doctor bridge", address or server)}` shows "
+        f"{server}: {why}. The server did not get the request. `{command('doctor bridge', address or server)}` shows "
         "each step.",
         stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=server,
     )  # fmt: skip
