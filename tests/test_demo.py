@@ -18,7 +18,7 @@ _COMMAND = [sys.executable, "-m", "interlock", "demo"]
 _MODERN = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
 needs_servers = pytest.mark.skipif(
     importlib.util.find_spec("mcp_server_time") is None or importlib.util.find_spec("mcp_server_git") is None,
-    reason="needs mcp-server-time and mcp-server-git: pip install 'interlock-mcp[demo]'",
+    reason="needs mcp-server-time and mcp-server-git: pip install 'interlock-gateway[demo]'",
 )
 
 

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from interlock.doctor import bridge
+from interlock.doctor import bridge, kept
+from interlock.doctor.discover import tls
 from interlock.doctor.finding import Finding
 from interlock.lab.auth import AuthLab
 from interlock.manifest.config import HttpTransport, OAuth, TokenSource
+from interlock.upstream.oauth.flow_note import read_note
 from interlock.upstream.oauth.grant import Refusal
+from interlock.upstream.oauth.grant_store import grant_id
 
 if TYPE_CHECKING:
     from .conftest import Clinic
@@ -107,13 +110,73 @@ async def test_a_name_that_does_not_resolve(clinic: Clinic) -> None:
 
 
 async def test_plain_http_to_another_machine_is_a_problem(clinic: Clinic) -> None:
-    findings = await clinic.examine("http://nothing.invalid/mcp", "tls")
+    findings = await tls.check(clinic.case("http://nothing.invalid/mcp"))
     assert [each.severity for each in findings] == ["problem"]
 
 
 async def test_a_path_without_an_endpoint(clinic: Clinic, lab: AuthLab) -> None:
-    findings = await clinic.examine(lab.url.replace("/mcp", "/elsewhere"), "address", "era")
-    assert (worst(findings, "address"), worst(findings, "era")) == ("warning", "problem")
+    findings = await clinic.examine(lab.url.replace("/mcp", "/elsewhere"))
+    assert [each.seen.partition(" in ")[0] for each in findings if each.severity == "problem"] == [
+        "it answers HTTP 404"
+    ]
+    assert "there is no MCP server at this path" in told(findings)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_nothing_is_said_twice_of_a_name_that_does_not_resolve(clinic: Clinic, scheme: str) -> None:
+    findings = await clinic.examine(f"{scheme}://nothing.invalid/mcp")
+    assert [(each.check, each.severity) for each in findings if each.severity not in ("ok", "note")] == [
+        ("address", "problem"),
+        ("tls", "unknown"),
+    ]
+    assert findings[-1].seen.startswith("not looked at before that is mended, nor era, log-in, ")
+
+
+async def test_no_name_of_an_exception_reaches_a_person(clinic: Clinic, lab: AuthLab) -> None:
+    await lab.mcp_listener.down()
+    url = lab.url
+    for each in (url, url.replace("http:", "https:"), "https://nothing.invalid/mcp"):
+        assert not re.search(r"[A-Z]\w+(Error|Timeout)", told(await clinic.examine(each)))
+    await lab.mcp_listener.up()
+    assert not re.search(r"[A-Z]\w+(Error|Timeout)", told(await clinic.examine(url.replace("http:", "https:"))))
+
+
+async def test_a_server_that_has_moved_to_another_issuer(clinic: Clinic, lab: AuthLab) -> None:
+    _id, grant = await clinic.log_in(lab)
+    await clinic.change(_id, lambda kept: msgspec.structs.replace(kept, issuer="https://former.example"))
+    moved = [each.grant for each in kept.look(clinic.home) if each.grant is not None]
+    assert [each.issuer for each in moved] == ["https://former.example"]
+    store = clinic.store()
+    async with store.locked(_id, 5) as held:
+        held.remove()
+    other = grant_id(grant.resource, "https://former.example", None)
+    async with store.locked(other, 5) as held:
+        held.write(moved[0])
+    (finding,) = await clinic.examine(lab.url, "grant")
+    assert finding.severity == "warning"
+    assert f"names another authorization server, {lab.issuer}" in finding.why
+    assert "from https://former.example is of no use there" in finding.why
+    assert finding.todo == f"`interlock login {lab.url}`"
+
+
+async def test_the_port_of_a_setting_is_the_one_that_is_looked_at(clinic: Clinic, lab: AuthLab) -> None:
+    """Also where an earlier sign-in listens elsewhere; and another sign-in of Interlock is not to be ended."""
+    shared = clinic.shared()
+    try:
+        found = await clinic.case(lab.url).discovered()
+        other = grant_id(found.resource, "https://other.example", None)
+        mine = grant_id(found.resource, found.issuer, None)
+        for id in (mine, other):
+            await shared.logins.offer(id, found, OAuth(), {}, scope=("mcp",), seconds=10)
+        note = read_note(shared.store.root, other)
+        assert note is not None
+        clinic.transport = HttpTransport(oauth=OAuth(callback_port=note.port))
+        (finding,) = await clinic.examine(lab.url, "callback-port")
+        assert finding.severity == "problem"
+        assert f"holds the callback port {note.port} for another sign-in" in finding.seen
+        assert finding.todo.startswith("Finish that one, or wait")
+    finally:
+        await shared.close()
 
 
 @pytest.mark.parametrize("ahead", [1800.0, -1800.0])
@@ -276,13 +339,11 @@ async def test_an_open_login_and_its_port(clinic: Clinic, lab: AuthLab) -> None:
     try:
         case = clinic.case(lab.url)
         found = await case.discovered()
-        from interlock.upstream.oauth.grant_store import grant_id
-
         id = grant_id(found.resource, found.issuer, None)
         offer = await shared.logins.offer(id, found, OAuth(), {}, scope=("mcp",), seconds=10)
         findings = await clinic.examine(lab.url, "open-login", "callback-port")
         assert offer.url in told(findings)
-        assert "listens there for this login" in told(findings)
+        assert "listens there for this sign-in" in told(findings)
     finally:
         await shared.close()
     findings = await clinic.examine(lab.url, "open-login", "callback-port")
@@ -292,7 +353,6 @@ async def test_an_open_login_and_its_port(clinic: Clinic, lab: AuthLab) -> None:
 
 @pytest.mark.parametrize(("fixed", "severity"), [(True, "problem"), (False, "note")])
 async def test_a_foreign_process_on_the_port_is_named(clinic: Clinic, lab: AuthLab, fixed: bool, severity: str) -> None:
-    from interlock.upstream.oauth.grant_store import grant_id
     from interlock.upstream.oauth.ports import stable_port
 
     async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

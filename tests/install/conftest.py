@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from interlock.install import launcher, laying, record
+from interlock import __version__
+from interlock.install import launcher, laying, origin, record
 from interlock.install.places import Places, write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,28 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
         return place if place.is_dir() else make_tree(folder, version)
 
     return made
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder for PYTHONPATH of this checkout as pip leaves it when it took it from an index."""
+    folder = tmp_path_factory.mktemp("installed") / "site-packages"
+    shutil.copytree(PACKAGE, folder / "interlock", ignore=shutil.ignore_patterns("__pycache__", "lab", "demo"))
+    info = folder / f"interlock_gateway-{__version__}.dist-info"
+    info.mkdir()
+    requires = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    lines = ["Metadata-Version: 2.4", "Name: interlock-gateway", f"Version: {__version__}"]
+    (info / "METADATA").write_text("\n".join([*lines, *(f"Requires-Dist: {one}" for one in requires)]) + "\n")
+    (info / "INSTALLER").write_text("pip\n")
+    files = sorted(file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file())
+    (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
+    return folder
+
+
+@pytest.fixture
+def from_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This very process counts as an Interlock that was installed from an index."""
+    monkeypatch.setattr(origin, "here", lambda: origin.Origin("index"))
 
 
 @pytest.fixture

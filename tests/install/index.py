@@ -13,8 +13,12 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+ENTRY_POINTS = "[console_scripts]\ninterlock = interlock.cli.main:main\n"
 
-def wheel(name: str, version: str, files: dict[str, bytes], requires: tuple[str, ...] = ()) -> tuple[str, bytes]:
+
+def wheel(
+    name: str, version: str, files: dict[str, bytes], requires: tuple[str, ...] = (), entry_points: str = ""
+) -> tuple[str, bytes]:
     """File name and content of a wheel (PyPA binary distribution format)."""
     info = f"{name.replace('-', '_')}-{version}.dist-info"
     lines = [
@@ -27,6 +31,8 @@ def wheel(name: str, version: str, files: dict[str, bytes], requires: tuple[str,
         f"{info}/METADATA": ("\n".join(lines) + "\n").encode(),
         f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
+    if entry_points:
+        everything[f"{info}/entry_points.txt"] = entry_points.encode()
     rows = []
     for path, content in everything.items():
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -57,7 +63,7 @@ def of_tree(source: Path, version: str, requires: tuple[str, ...] = ()) -> tuple
         for file in sorted(source.rglob("*"))
         if file.is_file() and file.suffix != ".pyc"
     }
-    return wheel("interlock-mcp", version, files, requires)
+    return wheel("interlock-gateway", version, files, requires, ENTRY_POINTS)
 
 
 class Index:

@@ -149,9 +149,9 @@ def test_comments_stay_where_the_host_reads_them(where: Where) -> None:
     ("name", "text", "words"),
     [
         ("claude-code", '{"mcpServers": {} // mine\n}', "comment in line 1"),
-        ("cursor", '{"mcpServers": {', "line 1"),
+        ("cursor", '{"mcpServers": {', "not valid JSON .line 1, column 17."),
         ("cursor", '{"mcpServers": []}', "not an object"),
-        ("codex", "a = [", "not TOML"),
+        ("codex", "a = [", "not valid TOML"),
         ("gemini-cli", "[]", "does not hold an object"),
         ("antigravity", "\ufeff{}", "byte order mark"),
     ],
@@ -204,6 +204,38 @@ def test_our_own_entry_is_renewed_and_keeps_what_a_person_added(where: Where) ->
     assert entries.words(entry) == list(COMMAND)
     assert entry["timeout"] == 5
     assert entry["env"] == {"A": "${env:A}", "TOK": "${env:TOK}"}
+
+
+def test_what_is_replaced_is_told(where: Where) -> None:
+    """What a person typed the last time does not vanish in silence; a secret that they wrote there is not shown."""
+    secret = "sk-" + "a1B2" * 8
+    old = {"command": COMMAND[0], "args": [*COMMAND[1:], "--timeout", "60", "--x", secret], "env": {"A": "hunter2"}}
+    given(where, "cursor", json.dumps({"mcpServers": {"example": {**old, "type": "stdio"}}}))
+    plan = configure.planned(job(where, "cursor", names=("TOK",)))
+    written = configure.write(job(where, "cursor", names=("TOK",)))
+    assert written.replaced
+    assert written.changes == (
+        f"- args: bridge {URL} --host x --timeout 60 --x [redacted]", f"+ args: bridge {URL} --host x", "- env: A", "+ env: A, TOK",
+    )  # fmt: skip
+    assert all(line in plan for line in written.changes)
+    assert 'replaces the entry "example"' in plan
+    assert (written.replaced, configure.write(job(where, "cursor", names=("TOK",))).how) == (True, "unchanged")
+    assert "has this entry already" in configure.planned(job(where, "cursor"))
+
+
+def test_a_new_entry_replaces_nothing(where: Where) -> None:
+    written = configure.write(job(where, "cursor"))
+    assert (written.replaced, written.changes) == (False, ())
+
+
+def test_a_variable_that_went_missing_is_written_again(where: Where) -> None:
+    configure.write(job(where, "cursor", names=("TOK",)))
+    path = file_of(where, "cursor")
+    value = json.loads(path.read_text())
+    del value["mcpServers"]["example"]["env"]
+    path.write_text(json.dumps(value))
+    assert configure.write(job(where, "cursor", names=("TOK",))).how == "file"
+    assert json.loads(path.read_text())["mcpServers"]["example"]["env"] == {"TOK": "${env:TOK}"}
 
 
 def test_a_link_to_the_file_stays_a_link(where: Where, tmp_path: Path) -> None:

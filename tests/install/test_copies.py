@@ -289,10 +289,10 @@ def test_the_closure_is_also_known_from_an_installed_distribution(tmp_path: Path
     folder = tmp_path / "site-packages"
     target = folder / "interlock"
     shutil.copytree(closure.package_root(), target, ignore=shutil.ignore_patterns("__pycache__"))
-    info = folder / "interlock_mcp-0.1.0.dist-info"
+    info = folder / "interlock_gateway-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
-        "Metadata-Version: 2.4\nName: interlock-mcp\nVersion: 0.1.0\nRequires-Dist: filelock\n"
+        "Metadata-Version: 2.4\nName: interlock-gateway\nVersion: 0.1.0\nRequires-Dist: filelock\n"
         'Requires-Dist: absent-thing; sys_platform == "nowhere"\nRequires-Dist: pytest; extra == "test"\n'
     )
     clean["PYTHONPATH"] = str(folder)

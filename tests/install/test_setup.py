@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,13 +18,20 @@ import pytest
 from interlock.build import build
 from interlock.install import laying, proof, proof_native, settings
 from interlock.install.places import Places
+from interlock.lab.auth.lab import AuthLab
 
-from .conftest import run
+from .conftest import run, until
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """URL of a fixture server without authorization."""
+    with serving_modern() as url:
+        yield url
+
+
+@contextmanager
+def serving_modern() -> Iterator[str]:
     command = [sys.executable, "-m", "interlock.lab.modern_server", "--http", "0"]
     root = Path(__file__).resolve().parents[2]
     environ = {**os.environ, "PYTHONPATH": str(root / "src"), "PYTHONUNBUFFERED": "1"}
@@ -65,10 +74,12 @@ def test_from_nothing_to_tools(server: str, person: dict[str, str]) -> None:
     done = setup("codex", server, "--yes", environ=person)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "It works: 28 tools" in done.stdout
+    assert "Using: a local bridge.\n" in done.stdout
+    assert "(0)" not in done.stdout
     launcher = str(home / ".interlock" / "bin" / "interlock")
     entry = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["local"]
     assert entry == {"command": launcher, "args": ["bridge", server, "--host", "codex"]}
-    assert settings.read(home / ".interlock").updates is True
+    assert settings.read(home / ".interlock").updates is None, "from a checkout nothing can be looked for"
     again = setup("codex", server, "--no-updates", "--json", environ=person)
     told = json.loads(again.stdout)
     assert (told["how"], told["rung"], told["exit"], "laid" in told) == ("unchanged", 1, 0, False)
@@ -112,8 +123,19 @@ def test_flags_stand_anywhere_and_the_bridges_go_on(
         (["codex", "https://x.example/mcp", "--name", "a b"], 2, "--name"),
         (["codex", "https://x.example/mcp", "--session-header", "Authorization=Bearer hunter2hunter2"], 2, "secret"),
         (["claude-desktop", "https://x.example/mcp", "--token-env", "TOK"], 2, "--token-file"),
-        (["claude-ai", "https://x.example/mcp"], 8, "(3)"),
-        (["codex"], 2, "URL"),
+        (["claude-ai", "https://x.example/mcp"], 8, "starts no local process"),
+        (["codex"], 2, "required: URL\n"),
+        ([], 2, "HOST is one of claude-code, codex, opencode,"),
+        (["https://x.example/mcp", "codex"], 2, "`interlock setup codex https://x.example/mcp`"),
+        (["codex", "127.0.0.1:7421/mcp"], 2, "  http://127.0.0.1:7421/mcp\n"),
+        (["codex", "x.example/mcp"], 2, "  https://x.example/mcp\n"),
+        (["codex", "me:hunter2@x.example/mcp"], 2, "needs a scheme"),
+        (["codex", "https://x.example/mcp", "--token-env", "sk-hunter2hunter2"], 2, "--token-env takes the name"),
+        (["codex", "https://x.example/mcp", "--token-env", "ghp_" + "hunter2" * 5], 2, "--token-env takes the name"),
+        (["codex", "https://x.example/mcp", "--token-env="], 2, "--token-env takes the name"),
+        (["codex", "https://x.example/mcp", "--client-secret-env", "hunter2-hunter2"], 2, "--client-secret-env takes"),
+        (["codex", "https://x.example/mcp", "--header-env", "X-A=hunter2.x"], 2, "--header-env takes the name"),
+        (["codex", "https://x.example/mcp", "--client-id", "ghp_" + "hunter2" * 5], 2, "looks like a GitHub token"),
     ],
 )
 def test_what_is_refused(arguments: list[str], code: int, words: str, person: dict[str, str]) -> None:
@@ -143,6 +165,106 @@ def test_a_token_is_named_and_never_written(server: str, person: dict[str, str],
     for file in laid.rglob("*"):
         if file.is_file() and "app" not in file.parts:
             assert secret.encode() not in file.read_bytes(), file
+
+
+def test_what_was_there_is_named_where_it_is_replaced(server: str, person: dict[str, str], laid: Path) -> None:
+    flags = ("--no-updates", "--home", str(laid))
+    assert "Wrote the entry" in setup("opencode", server, "--timeout", "60", *flags, environ=person).stdout
+    again = setup("opencode", server, *flags, environ=person)
+    assert again.returncode == 0, again.stderr
+    assert 'Replaced the entry "local" in ' in again.stdout
+    words = ["- command: ", "--host opencode --timeout 60 --home", "+ command: ", "--host opencode --home"]
+    places = [again.stdout.index(word) for word in words]
+    assert places == sorted(places)
+
+
+def test_variables_that_are_not_set_are_named_before_anything_is_written(
+    server: str, person: dict[str, str], laid: Path
+) -> None:
+    done = setup(
+        "codex", server, "--header-env", "X-A=NOPE", "--dry-run", "--home", str(laid), environ=person
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.index("Not set here: NOPE.") < done.stdout.index("Would write into")
+
+
+def test_a_second_bridge_to_the_same_url_is_said_aloud(server: str, person: dict[str, str], laid: Path) -> None:
+    flags = ("--no-updates", "--home", str(laid))
+    assert "Beside it" not in setup("opencode", server, *flags, environ=person).stdout
+    assert "Beside it" not in setup("opencode", server, *flags, environ=person).stdout, "an entry is not beside itself"
+    second = setup("opencode", server, "--name", "two", *flags, environ=person)
+    assert 'Beside it "local" in ' in second.stdout
+    assert "starts a bridge to the same URL too" in second.stdout
+    told = json.loads(setup("opencode", server, "--json", *flags, environ=person).stdout)
+    assert [(one["name"], one["way"]) for one in told["parallel"]] == [("two", "interlock")]
+
+
+def test_gooses_snippet_is_to_be_pasted_and_that_is_no_failure(server: str, person: dict[str, str], laid: Path) -> None:
+    done = setup("goose", server, "--name", "mine", "--no-updates", "--home", str(laid), environ=person)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "  mine:\n" in done.stdout
+    assert '    name: "mine"\n' in done.stdout
+    assert "It works: 28 tools" in done.stdout
+
+
+def test_a_damaged_file_is_told_in_words(server: str, person: dict[str, str], laid: Path) -> None:
+    path = Path(person["HOME"], ".cursor", "mcp.json")
+    path.parent.mkdir()
+    path.write_text("{mcpServers: {}}")
+    done = setup("cursor", server, "--no-updates", "--home", str(laid), environ=person)
+    assert done.returncode == 8
+    assert f"{path} is left as it is: it is not valid JSON (line 1, column 2)" in done.stderr
+    assert path.read_text() == "{mcpServers: {}}"
+
+
+def test_a_yes_to_updates_is_told(server: str, person: dict[str, str], installed: Path) -> None:
+    """For an Interlock that came from an index; how to take it back stands beside it."""
+    home = Path(person["HOME"], ".interlock")
+    done = setup("cursor", server, "--yes", environ=person | {"PYTHONPATH": str(installed)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    line = "Newer releases are looked for every six hours from now on (off: --no-updates, or INTERLOCK_NO_UPDATE=1).\n"
+    assert line in done.stdout
+    assert settings.read(home).updates is True
+    again = setup("cursor", server, "--yes", environ=person | {"PYTHONPATH": str(installed)})
+    assert "Newer releases" not in again.stdout
+
+
+def test_a_remembered_list_is_no_proof(person: dict[str, str], laid: Path, tmp_path: Path) -> None:
+    """The server has been known, and is away: that is said, whatever is remembered of it."""
+    with serving_modern() as url:
+        first = setup("opencode", url, "--no-updates", "--home", str(laid), environ=person)
+        assert first.returncode == 0, first.stdout + first.stderr
+    again = setup("opencode", url, "--no-updates", "--home", str(laid), environ=person)
+    assert again.returncode == 5, again.stdout
+    assert "It works" not in again.stdout
+
+
+async def test_without_a_grant_the_address_is_told_and_opened(
+    person: dict[str, str], tmp_path: Path, laid: Path
+) -> None:
+    """Also where the tools are remembered from the time when there was a grant."""
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >>{opened}\n')
+    browser.chmod(0o755)
+    environ = person | {"BROWSER": str(browser)}
+    flags = ("--no-updates", "--home", str(laid))
+    async with AuthLab() as lab:
+        token = ("--token-env", "LAB_TOKEN")
+        known = await asyncio.to_thread(
+            lambda: setup("opencode", lab.url, *token, *flags, environ=environ | {"LAB_TOKEN": lab.personal_token})
+        )
+        assert known.returncode == 0, known.stdout + known.stderr
+        quiet = await asyncio.to_thread(lambda: setup("opencode", lab.url, *flags, "--no-browser", environ=environ))
+        assert quiet.returncode == 6, quiet.stdout + quiet.stderr
+        assert not opened.exists()
+        done = await asyncio.to_thread(lambda: setup("opencode", lab.url, *flags, environ=environ))
+        assert done.returncode == 6, done.stdout + done.stderr
+        assert "Sign in once for this machine to use it:" in done.stdout
+        url = next(line.strip() for line in done.stdout.splitlines() if line.startswith("  http"))
+        assert "code_challenge=" in url
+        await asyncio.to_thread(until, lambda: opened.exists() and opened.read_text().endswith("\n"))
+        assert opened.read_text().split() == [url], "one page for one sign-in"
 
 
 def test_a_server_that_is_away(person: dict[str, str], laid: Path) -> None:
@@ -181,8 +303,9 @@ def test_where_no_process_can_be_started_the_native_entry_and_its_price(server: 
     blocked.write_text("")
     done = setup("vscode", server, "--no-updates", "--home", str(blocked / "interlock"), environ=person)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "(1) The bridge cannot be started" in done.stdout
-    assert "The price: no login shared" in done.stdout
+    assert "The bridge cannot be started on this machine" in done.stdout
+    assert "Using: VS Code's own HTTP connection.\n" in done.stdout
+    assert "The price: no sign-in shared" in done.stdout
     assert "The way is open" in done.stdout
     entry = json.loads(Path(person["HOME"], ".config", "Code", "User", "mcp.json").read_text())["servers"]["local"]
     assert entry == {"type": "http", "url": server}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -30,9 +31,9 @@ def index() -> Iterator[Index]:
 
 
 @pytest.fixture
-def asking(clean: dict[str, str], index: Index, interlock_home: Path) -> dict[str, str]:
-    """Environment in which pip asks the test's index."""
-    environ = clean | index.environment()
+def asking(clean: dict[str, str], index: Index, interlock_home: Path, installed: Path) -> dict[str, str]:
+    """Environment in which pip asks the test's index, and Interlock was installed from one."""
+    environ = clean | index.environment() | {"PYTHONPATH": str(installed)}
     try:
         pip.find(interlock_home, environ)
     except pip.PipFailed as error:
@@ -51,7 +52,7 @@ def current(home: Path) -> str | None:
 
 def test_the_newest_release_is_found(index: Index, asking: dict[str, str], interlock_home: Path) -> None:
     for version in ("0.9.0", "0.10.0", "0.2.0", "1.0.0rc1"):
-        index.add(wheel("interlock-mcp", version, {}))
+        index.add(wheel("interlock-gateway", version, {}))
     assert pip.find(interlock_home, asking).newest(asking) == "0.10.0", "neither the last text nor a pre-release"
 
 
@@ -96,7 +97,7 @@ def test_pips_words_come_without_passwords(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_only_after_a_yes_and_never_in_ci(
-    interlock_home: Path, decided: bool | None, environ: dict[str, str], wanted: bool
+    interlock_home: Path, from_index: None, decided: bool | None, environ: dict[str, str], wanted: bool
 ) -> None:
     settings.keep(interlock_home, settings.Settings(updates=decided))
     assert look.wanted(interlock_home, environ) is wanted
@@ -121,17 +122,17 @@ def test_a_damaged_state_is_none(interlock_home: Path, content: bytes) -> None:
 
 
 def test_many_processes_look_once(index: Index, asking: dict[str, str], interlock_home: Path) -> None:
-    index.add(wheel("interlock-mcp", "99.0.0", {}))
+    index.add(wheel("interlock-gateway", "99.0.0", {}))
     settings.keep(interlock_home, YES)
     code = f"import os; from interlock.install.look import look; look({str(interlock_home)!r}, os.environ)"
     running = [subprocess.Popen([sys.executable, "-c", code], env=asking) for _ in range(5)]
     assert [process.wait(60) for process in running] == [0] * 5
-    assert index.asked == ["interlock-mcp"]
+    assert index.asked == ["interlock-gateway"]
     assert look.read(interlock_home).newest == "99.0.0"
 
 
 def test_a_look_goes_on_in_a_process_of_its_own(index: Index, asking: dict[str, str], interlock_home: Path) -> None:
-    index.add(wheel("interlock-mcp", "99.0.0", {}))
+    index.add(wheel("interlock-gateway", "99.0.0", {}))
     settings.keep(interlock_home, YES)
     code = f"import os; from interlock.install.look import look_if_due; print(look_if_due({str(interlock_home)!r}, os.environ))"
     assert run([sys.executable, "-c", code], asking).stdout == "True\n"
@@ -148,7 +149,7 @@ def test_an_index_that_is_away_is_remembered_as_such(asking: dict[str, str], int
     assert time.time() - found.at < 60, "the next look is six hours away all the same"
 
 
-def test_the_notice(interlock_home: Path, copy: Copy) -> None:
+def test_the_notice(interlock_home: Path, copy: Copy, from_index: None) -> None:
     assert notice(interlock_home, {}) is None
     look.keep(Places(interlock_home), look.Seen(time.time(), "99.0.0"))
     assert notice(interlock_home, {}) is None, "nobody said yes"
@@ -213,10 +214,13 @@ def test_an_older_release_may_be_asked_for(
 
 
 def test_a_release_that_does_not_start_is_not_laid(
-    index: Index, asking: dict[str, str], interlock_home: Path, copy: Copy
+    index: Index, asking: dict[str, str], interlock_home: Path, tree: Tree, copy: Copy, tmp_path: Path
 ) -> None:
     before = copy("0.0.1")
-    index.add(wheel("interlock-mcp", "99.0.0", {"interlock/__init__.py": b"raise SystemError('broken release')\n"}))
+    broken = tmp_path / "broken"
+    shutil.copytree(tree("99.0.0"), broken)
+    (broken / "interlock" / "cli" / "main.py").write_text("raise SystemError('broken release')\n")
+    index.add(of_tree(broken, "99.0.0"))
     done = update("--yes", environ=asking)
     assert done.returncode == 8
     assert "broken release" in done.stderr
@@ -232,7 +236,8 @@ def test_a_release_that_is_not_what_it_says_is_not_laid(
     index.add(of_tree(tree("98.0.0"), "99.0.0"))
     done = update("--yes", environ=asking)
     assert (done.returncode, current(interlock_home)) == (8, before)
-    assert "calls itself v98.0.0+" in done.stderr
+    assert "calls itself 98.0.0 in interlock/__init__.py, and 99.0.0 was asked for" in done.stderr
+    assert "Nothing of it was run" in done.stderr
 
 
 def test_an_index_that_is_away_changes_nothing(asking: dict[str, str], interlock_home: Path, copy: Copy) -> None:

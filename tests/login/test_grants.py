@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import time
 from pathlib import Path
@@ -82,7 +83,7 @@ async def test_the_table(shell: Shell) -> None:
         "in 3 h (",
         "in 12 days (",
         "-3600 s",
-        "refused 2 times",
+        "2 times, last",
         "invalid_grant",
     ):
         assert words in done.out
@@ -107,7 +108,43 @@ async def test_an_open_login_shows_its_address_and_no_verifier(shell: Shell) -> 
     (listed,) = json.loads(done.out)
     assert (listed["state"], listed["login"]["url"], listed["login"]["port"]) == ("none", url, 4000)
     assert verifier not in done.all
-    assert f"a login is open since 0 s: {url}" in (await shell.run("grants")).out
+    assert listed["login"]["listening"] is False
+    out = (await shell.run("grants")).out
+    assert re.search(r"^  sign-in  open since [0-9] s$", out, re.MULTILINE)
+    assert f"           {url}\n" in out
+    assert f"nobody listens for it now: `interlock login {RESOURCE}` opens the same address again" in out
+
+
+async def test_addresses_stay_whole_on_a_narrow_terminal(shell: Shell, tmp_path: Path) -> None:
+    long = f"https://mcp.example.com/{'team/' * 20}mcp"
+    await put(shell.home, msgspec.structs.replace(GRANT, resource=long, server_url=long, issuer=f"{ISSUER}/{'t' * 60}"))
+    shell.environ |= {"COLUMNS": "40", "TERM": "dumb"}
+    lines = (await shell.run("grants")).out.splitlines()
+    assert lines[0] == f"{long}  live"
+    assert f"  issuer   {ISSUER}/{'t' * 60}" in lines
+    assert lines[-1].strip()
+
+
+async def test_two_clients_at_one_server_are_told_apart(shell: Shell) -> None:
+    registration = msgspec.structs.replace(REGISTRATION, client_id="desk-7", source="preset")
+    await put(shell.home, GRANT)
+    async with GrantStore(shell.home).locked(grant_id(RESOURCE, ISSUER, "desk-7"), 5) as held:
+        held.write(msgspec.structs.replace(GRANT, registration=registration))
+    first, second = (await shell.run("grants")).out.split("\n\n")
+    assert [text.splitlines()[0] for text in (first, second)] == [f"{RESOURCE}  live"] * 2
+    assert sorted("  client   desk-7" in text for text in (first, second)) == [False, True]
+    assert "client-1" not in first + second
+
+
+async def test_a_grant_of_an_issuer_that_the_server_names_no_more(shell: Shell) -> None:
+    await put(shell.home, GRANT)
+    new = "https://new.example.com"
+    GrantStore(shell.home).remember(
+        Discovered(server_url=RESOURCE, resource=RESOURCE, issuer=new, metadata=ServerMetadata(issuer=new))
+    )
+    (listed,) = (await shell.run("grants", "--json")).json
+    assert (listed["state"], listed["movedTo"]) == ("live", new)
+    assert f"the server names another one now, {new}: this grant is of no use there" in (await shell.run("grants")).out
 
 
 async def test_a_damaged_file_is_named_and_left_alone(shell: Shell) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import secrets
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from interlock.lab.auth import AuthLab
+from interlock.upstream.oauth.grant_store import GrantStore, grant_id
 
 if TYPE_CHECKING:
     from .conftest import Shell
@@ -31,7 +35,7 @@ def secrets_of(home: Path) -> list[str]:
 async def test_a_login_with_a_click(shell: Shell, lab: AuthLab) -> None:
     done = await shell.run("login", lab.url, click=shell.click)
     assert (done.code, shell.clicked) == (0, [200])
-    assert f"logged in at {lab.issuer}" in done.out
+    assert f"signed in at {lab.issuer}" in done.out
     assert "scopes   mcp" in done.out
     assert re.search(r"ends     in 60 min \(.* UTC\), renewed by itself", done.out)
     kept = secrets_of(shell.home)
@@ -45,7 +49,7 @@ async def test_a_second_login_asks_nobody(shell: Shell, lab: AuthLab) -> None:
     done = await shell.run("login", lab.url, "--json")
     (answer,) = done.json
     assert (done.code, answer["loggedIn"], answer["scopes"], answer["issuer"]) == (0, True, ["mcp"], lab.issuer)
-    assert "already logged in" in answer["message"]
+    assert "already signed in" in answer["message"]
     assert (lab.counts["authorize_requests"], lab.counts["registrations"]) == (1, 1)
 
 
@@ -54,7 +58,7 @@ async def test_a_rejected_token_is_renewed_without_a_person(shell: Shell, lab: A
     lab.revoke_access()
     done = await shell.run("login", lab.url)
     assert (done.code, lab.counts["refreshes_ok"], lab.counts["authorize_requests"]) == (0, 1, 1)
-    assert ": logged in at" in done.out
+    assert ": signed in at" in done.out
 
 
 async def test_again_asks_the_person_again(shell: Shell, lab: AuthLab) -> None:
@@ -73,7 +77,7 @@ async def test_a_dead_grant_needs_the_person(shell: Shell, lab: AuthLab) -> None
 async def test_nobody_clicks(shell: Shell, lab: AuthLab) -> None:
     done = await shell.run("login", lab.url, "--timeout", "0.3")
     assert done.code == 6
-    assert "not logged in" in done.out
+    assert "not signed in" in done.out
     assert shell.address.startswith(f"{lab.issuer}/authorize?")
     listed = (await shell.run("grants", "--json")).json
     assert [(each["state"], each["login"]["url"]) for each in listed] == [("none", shell.address)]
@@ -83,7 +87,7 @@ async def test_the_person_refuses(shell: Shell, lab: AuthLab) -> None:
     lab.behave.authorize_error = "access_denied"
     done = await shell.run("login", lab.url, click=shell.click)
     assert done.code == 6
-    assert "not logged in" in done.out
+    assert "not signed in" in done.out
 
 
 async def test_the_address_is_pasted_by_another_command(shell: Shell, lab: AuthLab) -> None:
@@ -91,7 +95,7 @@ async def test_the_address_is_pasted_by_another_command(shell: Shell, lab: AuthL
     redirect = await shell.authorize(shell.address)
     done = await shell.run("login", lab.url, "--paste", redirect)
     assert (done.code, lab.counts["logins_finished"]) == (0, 1)
-    assert f"logged in at {lab.issuer}" in done.out
+    assert f"signed in at {lab.issuer}" in done.out
 
 
 async def test_the_address_is_read_from_standard_input(shell: Shell, lab: AuthLab) -> None:
@@ -109,13 +113,14 @@ async def test_a_forged_address_is_not_taken(shell: Shell, lab: AuthLab, change:
     assert forged != redirect
     done = await shell.run("login", lab.url, "--paste", forged)
     assert done.code != 0
+    assert done.out.startswith(f"{lab.url}: that address was not accepted: ")
+    assert "did not act on the request" not in done.out
     assert lab.truth.token_requests["authorization_code"] == 0
     assert (await shell.run("login", lab.url, "--paste", redirect)).code == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 async def test_the_address_is_pasted_at_the_terminal(shell: Shell, lab: AuthLab) -> None:
-    import asyncio
     import pty
 
     master, slave = pty.openpty()
@@ -163,10 +168,10 @@ async def test_a_server_of_the_manifest_by_its_key(shell: Shell, lab: AuthLab, e
     shell.manifest(entry("one", lab.url, "    auth: oauth\n    scopes: [mcp, more]\n"))
     done = await shell.run("login", "one", click=shell.click)
     assert done.code == 0
-    assert done.out.startswith(f"one: logged in at {lab.issuer}\n")
+    assert done.out.startswith(f"one: signed in at {lab.issuer}\n")
     assert lab.truth.authorize_queries[-1]["scope"] == "mcp more"
     # A bridge that is given the URL finds the same grant.
-    assert "already logged in" in (await shell.run("login", lab.url)).out
+    assert "already signed in" in (await shell.run("login", lab.url)).out
 
 
 async def test_all_servers_of_the_manifest(shell: Shell, lab: AuthLab, entry: Callable[..., str]) -> None:
@@ -182,10 +187,14 @@ async def test_all_servers_of_the_manifest(shell: Shell, lab: AuthLab, entry: Ca
     [
         (("nope",), 2, "there is no server `nope` (known: one, open, token)"),
         (("open",), 2, "has no `auth: oauth`"),
-        (("token",), 2, "uses a personal access token"),
+        (("token", "--device"), 2, "uses a personal access token"),
         (("https://",), 2, "must be an http or https URL"),
-        (("https://user:pass@x.example/",), 2, "a password must not stand in a URL"),
+        (("https://user:pass@x.example/",), 2, "a URL with a password"),
+        (("https://x.example/mcp?token=abcdefgh12345678",), 2, "this URL is refused because"),
+        (("127.0.0.1:7421/mcp",), 2, "Did you mean http://127.0.0.1:7421/mcp ?"),
+        (("mcp.example.com/mcp",), 2, "Did you mean https://mcp.example.com/mcp ?"),
         (("one", "--timeout", "-1"), 2, "--timeout"),
+        (("one", "--timeout", "soon"), 2, "'soon' is no number of seconds"),
     ],
 )
 async def test_what_cannot_be_logged_in_to(
@@ -213,12 +222,112 @@ async def test_a_manifest_that_is_not_trusted_gets_no_login(
     done = await shell.run("login", "one", click=shell.click)
     assert (done.code, lab.counts["authorize_requests"]) == (8, 0)
     assert "may not run" in done.err
+    every = await shell.run("login")
+    assert every.code == 8
+    assert "`interlock trust` shows what to allow" in every.err
+    assert "no server of the manifests has" not in every.err
 
 
 async def test_a_server_that_is_not_there(shell: Shell) -> None:
     done = await shell.run("login", "http://127.0.0.1:9/mcp")
+    assert (done.code, done.out) == (
+        5,
+        "http://127.0.0.1:9/mcp: nothing listens at 127.0.0.1:9. `interlock doctor bridge http://127.0.0.1:9/mcp` shows each step.\n",
+    )
+    done = await shell.run("login", "https://nosuch.invalid/mcp")
+    assert (done.code, "the name nosuch.invalid does not resolve" in done.out) == (5, True)
+
+
+@pytest.mark.parametrize("wrong", ["/mpc", "/mcp/"])
+async def test_an_address_without_a_server(shell: Shell, lab: AuthLab, wrong: str) -> None:
+    await shell.run("login", lab.url, click=shell.click)
+    url = lab.url.removesuffix("/mcp") + wrong
+    done = await shell.run("login", url)
     assert done.code == 5
-    assert "doctor bridge" in done.out
+    assert done.out == f"{url}: HTTP 404: there is no MCP server at {url}. Check the path of its URL.\n"
+    assert (lab.counts["registrations"], lab.counts["authorize_requests"]) == (1, 1)
+
+
+async def test_a_server_that_wants_no_sign_in(shell: Shell) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        found = re.search(rb"(?i)content-length: (\d+)", head)
+        body = await reader.readexactly(int(found[1])) if found is not None else b""
+        status, said = "404 Not Found", b"{}"
+        if body and json.loads(body)["method"] == "initialize":
+            result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x", "version": "1"}}
+            status, said = (
+                "200 OK",
+                json.dumps({"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": result}).encode(),
+            )
+        elif body:
+            status = "400 Bad Request"
+        head_out = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(said)}\r\n\r\n"
+        writer.write(head_out.encode() + said)
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        done = await shell.run("login", url)
+    assert (done.code, done.out) == (0, f"{url}: it takes requests without a sign-in, so there is nothing to do.\n")
+
+
+async def test_a_server_that_keeps_a_person_waiting_is_named(shell: Shell) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    async with server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "interlock", "login", url,
+            cwd=shell.cwd, env=shell.environ, stdin=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stderr is not None
+        async with asyncio.timeout(12):
+            said = (await process.stderr.readline()).decode()
+        process.kill()
+        await process.wait()
+    assert said == f"interlock: {url}: no answer yet; it has 15 s in all\n"
+
+
+async def test_a_server_that_has_moved_is_said(shell: Shell, lab: AuthLab) -> None:
+    await shell.run("login", lab.url, click=shell.click)
+    former = lab.issuer
+    store = GrantStore(shell.home)
+    ((held_id, held_grant),) = store.all()
+    moved = msgspec.structs.replace(held_grant, issuer="https://former.example")
+    async with store.locked(grant_id(moved.resource, moved.issuer, None), 5) as held:
+        held.write(moved)
+    assert store.forget(held_id)
+    done = await shell.run("login", lab.url, click=shell.click)
+    assert done.code == 0
+    assert f"the server now names another authorization server, {former}" in done.err
+    assert "from https://former.example is of no use there" in done.err
+
+
+@pytest.mark.parametrize(
+    ("form", "code", "words"),
+    [
+        ("good", 0, "the server takes the token from the environment variable ACME_TOKEN"),
+        ("bad", 5, "the server rejects the token from the environment variable ACME_TOKEN (HTTP 401)"),
+        ("unset", 5, "the environment variable ACME_TOKEN: there is no token there"),
+        ("missing file", 5, "it cannot be read (No such file or directory)"),
+    ],
+)
+async def test_a_personal_access_token_is_tried(shell: Shell, lab: AuthLab, form: str, code: int, words: str) -> None:
+    token = secrets.token_urlsafe(24) if form == "bad" else lab.personal_token
+    if form in ("good", "bad"):
+        shell.environ["ACME_TOKEN"] = token
+    source = ("--token-file", str(shell.home / "none")) if form == "missing file" else ("--token-env", "ACME_TOKEN")
+    done = await shell.run("login", lab.url, *source)
+    assert done.code == code
+    assert words in done.out
+    assert token not in done.all
+    (answer,) = (await shell.run("login", lab.url, *source, "--json")).json
+    assert (answer["loggedIn"], lab.counts["authorize_requests"]) == (code == 0, 0)
 
 
 async def test_an_authorization_server_that_is_down(shell: Shell, lab: AuthLab) -> None:
@@ -246,7 +355,7 @@ async def test_a_url_that_a_manifest_declares_has_the_manifest_s_settings(
     shell.manifest(entry("one", lab.url, f"    auth: oauth\n    oauth: {{clientId: {lab.clients.preset}}}\n"))
     done = await shell.run("login", lab.url, click=shell.click)
     assert (done.code, lab.counts["registrations"]) == (0, 0)
-    assert "already logged in" in (await shell.run("login", "one")).out
+    assert "already signed in" in (await shell.run("login", "one")).out
     other = await shell.run("login", lab.url, "--scope", "mcp", click=shell.click)
     assert (other.code, lab.counts["registrations"]) == (0, 1)
 
@@ -259,7 +368,6 @@ async def test_the_url_of_the_environment(shell: Shell, lab: AuthLab) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 async def test_ctrl_c_stops_waiting_and_the_old_address_still_works(shell: Shell, lab: AuthLab) -> None:
-    import asyncio
     import signal
 
     process = await asyncio.create_subprocess_exec(
@@ -274,8 +382,11 @@ async def test_ctrl_c_stops_waiting_and_the_old_address_still_works(shell: Shell
         process.send_signal(signal.SIGINT)
         said += (await process.stderr.read()).decode()
         assert await process.wait() == 130
-    assert "stopped waiting" in said
+    assert "stopped waiting, so nobody listens for the sign-in now. The same address works again once" in said
+    assert f"`interlock login {lab.url}` runs" in said
     assert "Traceback" not in said
+    listed = await shell.run("grants")
+    assert f"nobody listens for it now: `interlock login {lab.url}` opens the same address again" in listed.out
     address = re.search(r"sign in at (\S+)", said)[1]
 
     async def click(again: str) -> None:

@@ -50,6 +50,27 @@ async def test_a_server_that_is_silent_does_not_keep_the_grant_here(shell: Shell
     assert await states(shell) == []
 
 
+@pytest.mark.parametrize("away", [True, False])
+async def test_a_server_that_names_another_issuer_now(shell: Shell, logged_in: AuthLab, away: bool) -> None:
+    """The old one is told where it is still there; where it is not, it is not said to lack an endpoint."""
+    for file in (shell.home / "grants").glob("*.found.json"):
+        file.unlink()
+    async with AuthLab(era="modern") as other:
+        logged_in.behave.authorization_servers = (other.issuer,)
+        if away:
+            await logged_in.auth_listener.down()
+        done = await shell.run("logout", logged_in.url)
+        assert other.counts["revocations"] == 0
+    if away:
+        assert done.code == 1
+        assert "its metadata could not be read" in done.out
+        assert "nothing listens at 127.0.0.1:" in done.out
+        assert "no revocation endpoint" not in done.out
+    else:
+        assert (done.code, logged_in.counts["revocations"]) == (0, 2)
+    assert await states(shell) == []
+
+
 async def test_only_here(shell: Shell, logged_in: AuthLab) -> None:
     done = await shell.run("logout", logged_in.url, "--local")
     assert (done.code, logged_in.counts["revocations"]) == (0, 0)
@@ -69,7 +90,7 @@ async def test_an_open_login_is_given_up(shell: Shell, lab: AuthLab) -> None:
     await shell.run("login", lab.url, "--timeout", "0.1")
     done = await shell.run("logout", lab.url)
     assert done.code == 0
-    assert "the login that was open is given up" in done.out
+    assert "the sign-in that was open is given up" in done.out
     assert await states(shell) == []
 
 

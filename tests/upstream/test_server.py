@@ -292,7 +292,6 @@ GONE = [
     pytest.param(
         400, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID"}}', id="400 of an SDK"
     ),
-    pytest.param(400, b"Unknown session", id="400 in words"),
 ]  # fmt: skip
 
 
@@ -356,7 +355,10 @@ async def test_many_calls_of_a_lost_session_all_go_through() -> None:
     ("status", "body"),
     [
         (400, b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32602,"message":"the argument session_name is wrong"}}'),
+        (400, b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32600,"message":"the session of your cart is closed"}}'),
+        (400, b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"saved, but the mail session failed"}}'),
         (404, b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"Method not found"}}'),
+        (404, b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32002,"message":"row 7 was not found after the insert"}}'),
         (500, b'{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"the session of the database broke"}}'),
     ],
 )
@@ -368,6 +370,25 @@ async def test_an_error_that_only_sounds_like_a_lost_session_is_an_answer(status
         assert (await reached.call(LEGACY_ANN)).is_error
         assert len(there.of("tools/call")) == 1
         assert len(there.of("initialize")) == 1
+
+
+async def test_words_about_a_session_prove_nothing_about_a_call() -> None:
+    """It is not sent again, for it may have been acted on; the next one goes out in a session of its own."""
+    broken = True
+
+    async def call(seen: Seen, out: Out) -> None:
+        if broken:
+            out.send(400, b"Your session cart was saved, but the mailer failed", kind="text/plain")
+        else:
+            out.result(seen, TEXT)
+
+    async with scripted(legacy(call)) as there, reaching(there.url) as reached:
+        fault = await reached.fault(LEGACY_ANN)
+        assert (fault.slug, fault.verdict.value) == ("http-status", "outcome_unknown")
+        assert len(there.of("tools/call")) == 1
+        broken = False
+        assert not (await reached.call(LEGACY_ANN)).is_error
+        assert len(there.of("tools/call")) == len(there.of("initialize")) == 2
 
 
 # -- streams -------------------------------------------------------------------------------------------------------------

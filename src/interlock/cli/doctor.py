@@ -39,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     remote.add_flags(of_bridge, "which one (default: all remote servers of the manifests and of the kept grants)")
     of_bridge.add_argument(
         "--timeout",
-        type=float,
+        type=remote.seconds,
         default=SECONDS,
         metavar="S",
         help=f"wait so long for each answer (default: {SECONDS:g})",
@@ -67,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
 def _all(args: argparse.Namespace) -> list[remote.Target]:
     """What the manifests declare, and every other URL that there is a grant for. Raises NoTarget."""
     from interlock.doctor import kept
+    from interlock.upstream.oauth.address import shown
 
     found = remote.everything(args, os.environ)
     urls = {target.url for target in found}
@@ -74,7 +75,10 @@ def _all(args: argparse.Namespace) -> list[remote.Target]:
         url = each.server_url
         if url is not None and url not in urls:
             urls.add(url)
-            found.append(remote.of_url(args, url, os.environ))
+            try:
+                found.append(remote.of_url(args, url, os.environ))
+            except remote.NoTarget as error:
+                complain(f"{shown(url)}: {error}")
     if len(found) > MOST:
         complain(f"{len(found)} servers; the first {MOST} are examined. Name another one to have it examined.")
     return found[:MOST]
@@ -115,6 +119,8 @@ def _show(sections: list[tuple[str, str, list[Finding]]], machine: Machine, *, q
 
     console = output.console(width=160, soft_wrap=True)
     for name, url, findings in sections:
+        if quiet and all(each.severity == "ok" for each in findings):
+            continue
         title = name if name == url or not url else f"{name} ({url})"
         console.print(Text(title, "bold"))
         for each in findings:

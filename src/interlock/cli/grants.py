@@ -1,14 +1,16 @@
-"""`interlock grants`: the grants of this machine, how they stand, and logins that are open. Never a token."""
+"""`interlock grants`: the grants of this machine, how they stand, and sign-ins that are open. Never a token."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.cli.common import home_from
 from interlock.cli.exit_codes import OK
 from interlock.cli.output import print_json
+from interlock.cli.starting import run_loop
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "grants", help="list this machine's grants and open logins",
+        "grants", help="list this machine's grants and open sign-ins",
         description=__doc__ + " Times are judged on the server's clock. Nothing is asked of any server.",
     )  # fmt: skip
     parser.set_defaults(run=run)
@@ -27,18 +29,37 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     from interlock.doctor import kept
 
-    everything = kept.look(home_from(args))
+    home = home_from(args)
+    everything = kept.look(home)
+    heard = run_loop(_listeners(everything))
+    named = {each.id: kept.named_issuer(home, each.server_url) for each in everything if each.server_url}
     if args.json:
-        print_json([as_dict(each) for each in everything])
+        print_json([as_dict(each, heard.get(each.id), named.get(each.id)) for each in everything])
     elif not everything:
         print("There is no grant on this machine. `interlock login SERVER` gets one.")
     else:
-        _show(everything)
+        _show(everything, heard, named)
     return OK
 
 
-def as_dict(each: Kept) -> dict[str, object]:
-    """Times are seconds since the epoch; those of tokens on the server's clock."""
+async def _listeners(everything: list[Kept]) -> dict[str, bool]:
+    """For each sign-in at a browser that is open: whether somebody listens for its end. Asks ports of this machine alone."""
+    import asyncio
+
+    from interlock.upstream.oauth.identity import Identity, ask
+
+    notes = {each.id: each.note for each in everything if each.note is not None and each.note.kind == "browser"}
+    answers = await asyncio.gather(*(ask(note.port) for note in notes.values()))
+    return {
+        id: isinstance(answer, Identity) and answer.flow == note.flow_id and answer.open
+        for (id, note), answer in zip(notes.items(), answers, strict=True)
+    }
+
+
+def as_dict(each: Kept, heard: bool | None, named: str | None) -> dict[str, object]:
+    """`heard`: somebody listens for the end of the open sign-in. `named`: the issuer that the server named last.
+
+    Times are seconds since the epoch; those of tokens on the server's clock."""
     from interlock.upstream.oauth.grant_log import mask
 
     grant, note = each.grant, each.note
@@ -65,14 +86,15 @@ def as_dict(each: Kept) -> dict[str, object]:
         },
         "login": None if note is None else {
             "url": note.url, "kind": note.kind, "userCode": note.user_code, "port": note.port or None, "process": note.pid,
-            "openedAt": note.created,
+            "openedAt": note.created, "listening": heard,
         },
+        "movedTo": named if grant is not None and named is not None and named != grant.issuer else None,
         "trouble": each.trouble,
     }  # fmt: skip
 
 
 def state(each: Kept, now: float) -> str:
-    """One word for a column: live, expired, spent, refused, dead, damaged, or none (a login is open)."""
+    """One word for a column: live, expired, spent, refused, dead, damaged, or none (a sign-in is open)."""
     grant = each.grant
     if grant is None:
         return "damaged" if each.trouble is not None else "none"
@@ -81,56 +103,82 @@ def state(each: Kept, now: float) -> str:
     return grant.state
 
 
-def _show(everything: list[Kept]) -> None:
-    from rich import box
-    from rich.table import Table
+_COLOURS = {"live": "green", "expired": "yellow", "spent": "yellow", "refused": "yellow"}
+
+
+def _show(everything: list[Kept], heard: dict[str, bool], named: dict[str, str | None]) -> None:
+    """A paragraph for each: addresses stay whole on any terminal, so that they can be copied."""
     from rich.text import Text
 
     from interlock.cli import output
+
+    console = output.console(soft_wrap=True)
+    now = time.time()
+    for place, each in enumerate(everything):
+        if place:
+            console.print()
+        word = state(each, now)
+        title = _plain(_name(each)), "  ", Text(word, _COLOURS.get(word, "red"))
+        console.print(Text.assemble(*title), soft_wrap=True)
+        for label, text in _lines(each, now, heard.get(each.id), named.get(each.id)):
+            console.print(Text.assemble("  ", (f"{label:<9}", "dim"), _plain(text)), soft_wrap=True)
+
+
+def _name(each: Kept) -> str:
+    from interlock.upstream.oauth.address import shown
+
+    found = each.note.found if each.note is not None else None
+    resource = each.grant.resource if each.grant is not None else found.resource if found is not None else each.id
+    return shown(resource)
+
+
+def _lines(each: Kept, now: float, heard: bool | None, named: str | None) -> Iterator[tuple[str, str]]:
+    """What there is to say of one: a label and a text."""
+    from interlock.cli.remote import command
     from interlock.doctor.times import span, until
     from interlock.upstream.oauth.address import shown
     from interlock.upstream.oauth.grant_log import mask
 
-    console = output.console(width=200, soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("resource", "issuer", "state", "scopes", "access token ends", "refresh token ends", "clock"):
-        table.add_column(column, overflow="fold")
-    colours = {"live": "green", "expired": "yellow", "spent": "yellow", "refused": "yellow"}
-    notes: list[str] = []
-    now = time.time()
-    for each in everything:
-        raw = as_dict(each)
-        grant, word = each.grant, state(each, now)
-        name = shown(str(raw["resource"] or each.id))
-        cells = ["", "", "", ""]
-        if grant is not None:
-            there = now + grant.skew
-            if grant.refresh_token is None:
-                renewal = "there is none"
-            else:
-                renewal = until(grant.refresh_expires_at, there) if grant.refresh_expires_at is not None else "unknown"
-            cells = [
-                " ".join(grant.scope),
-                until(grant.expires_at, there) if grant.expires_at is not None else "unknown",
-                renewal,
-                f"{grant.skew:+.0f} s" if abs(grant.skew) >= 1 else "same",
-            ]
-            if grant.refusal is not None:
-                said = mask(f"{grant.refusal.error} {grant.refusal.description}".strip())
-                notes.append(
-                    f"{name}: refused {grant.refusal.count} times, last {until(grant.refusal.last_at, there)}: {said}"
-                )
-        if each.trouble is not None:
-            notes.append(f"{name}: {each.path} cannot be read: {each.trouble}")
-        if each.note is not None:
-            code = f" with the code {each.note.user_code}" if each.note.user_code else ""
-            notes.append(f"{name}: a login is open since {span(now - each.note.created)}: {each.note.url}{code}")
-        table.add_row(name, shown(str(raw["issuer"] or "")), Text(word, colours.get(word, "red")), *map(_plain, cells))
-    console.print(table)
-    for note in notes:
-        console.print(_plain(note))
-    if any(state(each, now) == "expired" for each in everything):
-        console.print("expired: the next call renews it, where there is a refresh token.")
+    grant, note = each.grant, each.note
+    again = command("login", each.server_url or "SERVER")
+    if grant is not None:
+        there = now + grant.skew
+        yield "issuer", shown(grant.issuer)
+        if named is not None and named != grant.issuer:
+            yield (
+                "",
+                f"the server names another one now, {shown(named)}: this grant is of no use there; {again} gets another",
+            )
+        if grant.registration.source != "dynamic":
+            yield "client", grant.registration.client_id
+        yield "scopes", " ".join(grant.scope) or "those that the server gives without being asked"
+        yield (
+            "access",
+            f"token ends {until(grant.expires_at, there)}" if grant.expires_at is not None else "end unknown",
+        )
+        if grant.refresh_token is None:
+            yield "refresh", "there is no token for it"
+        elif grant.refresh_expires_at is not None:
+            yield "refresh", f"token ends {until(grant.refresh_expires_at, there)}"
+        else:
+            yield "refresh", "end unknown"
+        if abs(grant.skew) >= 1:
+            yield "clock", f"the server's is {grant.skew:+.0f} s from this machine's"
+        if state(each, now) == "expired":
+            yield "", "the next call renews it" if grant.refresh_token is not None else f"{again} gets another"
+        if grant.refusal is not None:
+            said = mask(f"{grant.refusal.error} {grant.refusal.description}".strip())
+            yield "refused", f"{grant.refusal.count} times, last {until(grant.refusal.last_at, there)}: {said}"
+    elif note is not None:
+        yield "issuer", shown(note.found.issuer)
+    if each.trouble is not None:
+        yield "trouble", f"{each.path} cannot be read: {each.trouble}"
+    if note is None:
+        return
+    yield "sign-in", f"open since {span(now - note.created)}" + (f", code {note.user_code}" if note.user_code else "")
+    yield "", note.url
+    if heard is False:
+        yield "", f"nobody listens for it now: {again} opens the same address again"
 
 
 def _plain(text: str) -> Text:

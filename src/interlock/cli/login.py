@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from interlock.cli import remote
 from interlock.cli.common import home_from
 from interlock.cli.exit_codes import CONFIGURATION, OK, USAGE
 from interlock.cli.output import complain, print_json
 from interlock.cli.starting import run_loop
+
+if TYPE_CHECKING:
+    from interlock.cli.signing_in import Outcome, SignIn
 
 SECONDS = 600.0
 
@@ -18,8 +22,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "login", help="sign in to a remote server, once for this machine",
         description=__doc__ + " Prints the address to open, opens a browser where there is one, and waits. At a terminal, "
-        "the address that the browser ended at can be pasted instead. Ctrl-C stops waiting, not the login.",
-        epilog="Exit code 0 where there is a grant, 6 where the login is not finished.",
+        "the address that the browser ended at can be pasted instead. After Ctrl-C another `interlock login` goes on with the "
+        "same address. With a personal access token it only tries whether the server takes it.",
+        epilog="Exit code 0 where there is a grant or the token is taken, 6 where the sign-in is not finished.",
     )  # fmt: skip
     remote.add_flags(parser, "which one (default: all servers of the manifests with `auth: oauth`)")
     parser.add_argument("--no-browser", action="store_true", help="only print the address (INTERLOCK_NO_BROWSER)")
@@ -28,11 +33,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "--paste",
         metavar="URL",
         default=None,
-        help="finish an open login with the address that the browser ended at; -: read it",
+        help="finish an open sign-in with the address that the browser ended at; -: read it",
     )
-    parser.add_argument("--again", action="store_true", help="log in although there is a good grant")
+    parser.add_argument("--again", action="store_true", help="sign in although there is a good grant")
     parser.add_argument(
-        "--timeout", type=float, default=SECONDS, metavar="S", help=f"stop waiting after this (default: {SECONDS:g})"
+        "--timeout",
+        type=remote.seconds,
+        default=SECONDS,
+        metavar="S",
+        help=f"stop waiting after this (default: {SECONDS:g})",
     )
     parser.set_defaults(run=run)
 
@@ -47,6 +56,11 @@ def run(args: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     if not targets:
+        waiting = remote.blocked(args)
+        if waiting:
+            listed = "; ".join(f"{name}: {reason}" for name, reason in waiting.items())
+            complain(f"no server with `auth: oauth` may run here yet; `interlock trust` shows what to allow. {listed}")
+            return CONFIGURATION
         complain(
             "no server of the manifests has `auth: oauth`. Name a URL: `interlock login https://mcp.example.com/mcp`."
         )
@@ -57,28 +71,28 @@ def run(args: argparse.Namespace) -> int:
     for target in targets:
         reason = remote.runnable(args, target.name)
         if reason is not None:
-            complain(f"{target.name} may not run, so there is no login for it: {reason}")
+            complain(f"{target.name} may not run, so nobody signs in to it: {reason}")
             return CONFIGURATION
-        if target.transport.oauth is None:
-            complain(_no_login(target))
+        if target.transport.token is not None:
+            if args.paste is not None or args.device or args.again:
+                complain(f"{target.name} uses a personal access token, so --paste, --device and --again have no use.")
+                return USAGE
+        elif target.transport.oauth is None:
+            where = f" ({target.declared})" if target.declared is not None else ""
+            complain(f"{target.name}{where} has no `auth: oauth`, so nobody signs in to it.")
             return USAGE
+    begun: list[SignIn] = []
     try:
-        return run_loop(_log_in(args, targets))
+        return run_loop(_log_in(args, targets, begun))
     except KeyboardInterrupt:
-        complain("stopped waiting. The login stays open: `interlock login`, or a call that needs it, goes on with it.")
+        complain(begun[-1].left_open(same_flags=remote.has_settings(args)) if begun else "stopped.")
         raise
 
 
-def _no_login(target: remote.Target) -> str:
-    where = f" ({target.declared})" if target.declared is not None else ""
-    if target.transport.token is not None:
-        return f"{target.name}{where} uses a personal access token; there is no login. `interlock doctor bridge` tries the token."
-    return f"{target.name}{where} has no `auth: oauth`, so there is no login."
-
-
-async def _log_in(args: argparse.Namespace, targets: list[remote.Target]) -> int:
+async def _log_in(args: argparse.Namespace, targets: list[remote.Target], begun: list[SignIn]) -> int:
     from interlock.build import build
-    from interlock.cli.signing_in import Outcome, SignIn
+    from interlock.cli.signing_in import SignIn
+    from interlock.cli.trying_token import try_token
     from interlock.upstream.oauth.browser import open_browser
     from interlock.upstream.oauth.shared import shared_for
 
@@ -89,8 +103,12 @@ async def _log_in(args: argparse.Namespace, targets: list[remote.Target]) -> int
     outcomes: list[Outcome] = []
     try:
         for target in targets:
-            sign_in = SignIn(target, shared, device=args.device, again=args.again, seconds=args.timeout)
-            outcomes.append(await (sign_in.run() if args.paste is None else sign_in.paste(args.paste)))
+            if target.transport.token is not None:
+                outcomes.append(await try_token(target, os.environ))
+            else:
+                sign_in = SignIn(target, shared, device=args.device, again=args.again, seconds=args.timeout)
+                begun.append(sign_in)
+                outcomes.append(await (sign_in.run() if args.paste is None else sign_in.paste(args.paste)))
             if not args.json:
                 print("\n".join(outcomes[-1].lines), flush=True)
     finally:

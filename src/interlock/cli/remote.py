@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -40,13 +41,26 @@ def add_flags(parser: argparse.ArgumentParser, what: str) -> None:
     )
     group.add_argument("--client-metadata-url", default=None, metavar="URL", help="a Client ID Metadata Document")
     group.add_argument(
-        "--flow", choices=("browser", "device", "client-credentials"), default="browser", help="how to log in"
+        "--flow", choices=("browser", "device", "client-credentials"), default="browser", help="how to sign in"
     )
-    group.add_argument("--callback-port", type=int, default=None, metavar="N", help="the loopback port of the login")
+    group.add_argument("--callback-port", type=int, default=None, metavar="N", help="the loopback port of the sign-in")
     group.add_argument("--allow-missing-pkce", action="store_true", help="go on without PKCE; not conforming")
     group.add_argument("--token-env", default=None, metavar="NAME", help="a variable with a personal access token")
     group.add_argument("--token-file", default=None, metavar="FILE", help="a file (0600) with such a token")
     group.add_argument("--transport", choices=("http", "sse"), default="http", help="sse: HTTP+SSE of 2024-11-05")
+
+
+def seconds(text: str) -> float:
+    """An argument that is a length of time; argparse turns the error into a usage message."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of seconds; write 30 or 0.5") from None
+
+
+def command(words: str, name: str) -> str:
+    """`interlock WORDS NAME` for a server's key or URL, to be copied into a shell."""
+    return f"`interlock {words} {shlex.quote(name)}`"
 
 
 def is_url(text: str) -> bool:
@@ -58,18 +72,28 @@ def target_of(args: argparse.Namespace, environ: Mapping[str, str] | None = None
 
     Raises NoTarget.
     """
+    from urllib.parse import urlsplit
+
+    from interlock.upstream.oauth.address import is_loopback
+
     environ = os.environ if environ is None else environ
     if is_url(args.server):
-        declared = None if _has_settings(args) else _declared(args, args.server, environ)
+        declared = None if has_settings(args) else _declared(args, args.server, environ)
         return declared or of_url(args, args.server, environ)
     config = _servers(args).get(args.server)
     if config is None:
         known = ", ".join(sorted(_servers(args))) or "none"
-        raise NoTarget(f"there is no server `{args.server[:80]}` (known: {known[:300]}). Write one of them, or a URL.")
+        meant = ""
+        if "." in args.server and ("/" in args.server or ":" in args.server) and "://" not in args.server:
+            scheme = "http" if is_loopback(urlsplit(f"//{args.server}").hostname or "") else "https"
+            meant = f" Did you mean {scheme}://{args.server[:200]} ?"
+        raise NoTarget(
+            f"there is no server `{args.server[:80]}` (known: {known[:300]}). Write one of them, or a URL.{meant}"
+        )
     return of_config(config, environ)
 
 
-def _has_settings(args: argparse.Namespace) -> bool:
+def has_settings(args: argparse.Namespace) -> bool:
     return bool(args.allow_missing_pkce) or any(
         getattr(args, name) is not None
         for name in ("scope", "resource", "client_id", "client_secret_env", "client_metadata_url", "callback_port",
@@ -87,8 +111,11 @@ def _declared(args: argparse.Namespace, url: str, environ: Mapping[str, str]) ->
     return found[0] if len(found) == 1 else None
 
 
-def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str]) -> Target:
-    """The settings come from the flags alone, so that a bridge for the same URL finds the same grant. Raises NoTarget."""
+def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str], *, of_environment: bool = False) -> Target:
+    """The settings come from the flags alone, so that a bridge for the same URL finds the same grant. Raises NoTarget.
+
+    `of_environment`: it does not stand in a command line, so a secret may be in it.
+    """
     from pathlib import Path
 
     from interlock.cli.bridge_config import TIMEOUT_SECONDS, BridgeError, add_server_flags, gateway_from
@@ -101,7 +128,7 @@ def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str]) -> Ta
                  "allow_missing_pkce", "token_env", "transport"):  # fmt: skip
         setattr(given, name, getattr(args, name))
     given.token_file = Path(args.token_file) if args.token_file is not None else None
-    given.url, given.timeout = url, TIMEOUT_SECONDS
+    given.url, given.timeout = None if of_environment else url, TIMEOUT_SECONDS
     given.flow = "device" if getattr(args, "device", False) else args.flow
     try:
         (server,) = gateway_from(given, environ).servers.values()
@@ -117,7 +144,9 @@ def of_config(config: ServerConfig, environ: Mapping[str, str]) -> Target:
 
     transport = config.transport
     if not isinstance(transport, HttpTransport):
-        raise NoTarget(f"`{config.key}` is a process on this machine ({config.origin}); it has no login of this kind.")
+        raise NoTarget(
+            f"`{config.key}` is a process on this machine ({config.origin}); nobody signs in to it in this way."
+        )
     url = transport.endpoint or environ.get(transport.endpoint_env or "", "")
     if not is_url(url):
         raise NoTarget(f"the URL of `{config.key}` stands in ${transport.endpoint_env}, which is not set here.")
@@ -131,7 +160,7 @@ def runnable(args: argparse.Namespace, name: str) -> str | None:
 
 
 def with_oauth(args: argparse.Namespace, environ: Mapping[str, str] | None = None) -> list[Target]:
-    """All servers of the manifests that log in with OAuth and may run, and the one that the environment names."""
+    """All servers of the manifests that are signed in to with OAuth and may run, and the one that the environment names."""
     environ = os.environ if environ is None else environ
     found = [
         target
@@ -139,6 +168,15 @@ def with_oauth(args: argparse.Namespace, environ: Mapping[str, str] | None = Non
         if target.transport.oauth is not None and runnable(args, target.name) is None
     ]
     return [*found, *_of_environment(args, environ, {target.url for target in found})]
+
+
+def blocked(args: argparse.Namespace) -> Mapping[str, str]:
+    """Servers of the manifests that have OAuth and may not run, each with the reason."""
+    return {
+        target.name: reason
+        for target in remotes(args, os.environ, quiet=True)
+        if target.transport.oauth is not None and (reason := runnable(args, target.name)) is not None
+    }
 
 
 def everything(args: argparse.Namespace, environ: Mapping[str, str]) -> list[Target]:
@@ -152,7 +190,7 @@ def _of_environment(args: argparse.Namespace, environ: Mapping[str, str], known:
     from interlock.cli.bridge_config import URL_VARIABLE
 
     url = environ.get(URL_VARIABLE, "")
-    return [of_url(args, url, environ)] if is_url(url) and url not in known else []
+    return [of_url(args, url, environ, of_environment=True)] if is_url(url) and url not in known else []
 
 
 def remotes(args: argparse.Namespace, environ: Mapping[str, str], *, quiet: bool = False) -> list[Target]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from interlock.cli.common import add_common, home_from
 from interlock.cli.exit_codes import CONFIGURATION, OK, USAGE
 from interlock.cli.output import complain, print_json, safe
+from interlock.cli.setup_flags import Stop, checked
 
 if TYPE_CHECKING:
     from interlock.install.configure import Job
@@ -29,13 +32,23 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "setup",
         help="connect an AI host to a remote server",
         description=f"{__doc__} It ends with one real call. {_MORE_WORDS}",
-        epilog="Hosts: " + ", ".join(host.id for host in HOSTS) + ".",
+        usage=_usage([host.id for host in HOSTS]),
     )
     parser.add_argument("host", metavar="HOST", help="the AI host, such as claude-code, codex or cursor")
     parser.add_argument("url", metavar="URL", help="the server, such as https://mcp.example.com/mcp")
     _own_flags(parser)
-    parser.add_argument("flags", nargs=argparse.REMAINDER, metavar="...", help="flags of `interlock bridge`")
+    rest = parser.add_argument("flags", nargs=argparse.REMAINDER, metavar="...", help="flags of `interlock bridge`")
+    rest.required = False  # or "..." would be named among what is missing
     parser.set_defaults(run=run)
+
+
+def _usage(hosts: Sequence[str]) -> str:
+    """With the hosts in it: whoever leaves HOST out has to see them."""
+    listed = textwrap.wrap("HOST is one of " + ", ".join(hosts) + ".", 100, break_on_hyphens=False)
+    return (
+        "interlock setup HOST URL [--name NAME] [--yes] [--no-updates] [--dry-run] [flags of `interlock bridge`]\n\n"
+        + "\n".join(listed)
+    )
 
 
 def _own_flags(parser: argparse.ArgumentParser) -> None:
@@ -45,21 +58,12 @@ def _own_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be done, and change nothing")
 
 
-class _Stop(Exception):
-    """Ends the command with an exit code; the text says why."""
-
-    def __init__(self, code: int, text: str, snippet: str | None = None) -> None:
-        super().__init__(text)
-        self.code = code
-        self.snippet = snippet
-
-
 def run(args: argparse.Namespace) -> int:
     args, flags = _sorted_out(args)
     report: dict[str, object] = {}
     try:
         code = _Setup(args, flags, report).run()
-    except _Stop as stop:
+    except Stop as stop:
         report["error"] = str(stop)
         complain(str(stop))
         if stop.snippet is not None:
@@ -85,17 +89,12 @@ def _sorted_out(args: argparse.Namespace) -> tuple[argparse.Namespace, list[str]
     return argparse.Namespace(**merged), flags
 
 
-class _Bridge(NamedTuple):
-    flags: tuple[str, ...]
-    names: tuple[str, ...]
-    """Environment variables that must reach it."""
-
-
 class _Setup:
     """One run. `report` gathers what `--json` prints."""
 
     def __init__(self, args: argparse.Namespace, flags: Sequence[str], report: dict[str, object]) -> None:
         from interlock.install import hosts, naming
+        from interlock.journal.redact import redact
 
         self.args = args
         self.home: Path = home_from(args)
@@ -103,32 +102,38 @@ class _Setup:
         self.plugin: Found | None = None
         self.where: Where = hosts.Where(os.path.expanduser("~"), os.environ)
         found = hosts.find(args.host)
+        swapped = hosts.find(args.url)
+        if found is None and swapped is not None:
+            raise Stop(USAGE, f"the host comes first: `interlock setup {swapped.id} {redact(args.host)}`")
         if found is None:
             known = ", ".join(host.id for host in hosts.HOSTS)
-            raise _Stop(USAGE, f"{args.host!r} is no host that setup knows. It knows: {known}. For any other, let it start "
-                        f"`{self._launcher()[-1]} bridge {args.url}`.")  # fmt: skip
+            raise Stop(USAGE, f"{args.host!r} is no host that setup knows. It knows: {known}. Any other has to start this:\n"
+                        f"  {shlex.join([*self._launcher(), 'bridge', redact(args.url)])}")  # fmt: skip
         self.host: Host = found
-        self.bridge = self._checked(flags)
+        self.bridge = checked(self.host, args.url, flags)
         self.name: str = args.name or naming.from_url(args.url)
         if (why := naming.trouble_with(self.name, self.host)) is not None:
-            raise _Stop(USAGE, f"{why}; choose another with --name")
+            raise Stop(USAGE, f"{why}; choose another with --name")
         report.update(host=self.host.id, url=args.url, name=self.name, dry_run=args.dry_run)
 
     def run(self) -> int:
+        from interlock.cli.setup_updates import settle
         from interlock.install import entries
         from interlock.install.ladder import Rung
 
         choice = self._choice()
-        for reason in choice.reasons:
+        for reason in choice.passed_over():
             self._say(reason)
-        self.report.update(rung=int(choice.rung), reasons=choice.reasons, price=choice.price)
+        self.report.update(rung=int(choice.rung), using=choice.using, reasons=choice.reasons, price=choice.price)
         if choice.rung is Rung.NONE:
-            raise _Stop(CONFIGURATION, "no connection can be set up: see (3) above")
+            raise Stop(CONFIGURATION, f"no connection of {self.host.label} to {self.args.url} can be set up")
+        self._say(f"Using: {choice.using}.")
         if choice.price is not None:
             self._say(choice.price)
             if self.bridge.flags:
                 self._say(f"What the bridge's flags ask for is not in such an entry: {' '.join(self.bridge.flags)}")
         self._say_parallel(choice)
+        self._say_unset()
         job = None
         if choice.rung is not Rung.PLUGIN:
             job = self._job(choice)
@@ -137,7 +142,9 @@ class _Setup:
             self._write(job)
         elif self.args.dry_run:
             return OK
-        self._ask_about_updates()
+        self.report["updates"], said = settle(self.home, self.args)
+        if said is not None:
+            self._say(said)
         if job is not None and job.command is not None:
             return self._prove(job.command)
         if self.plugin is not None:
@@ -147,37 +154,6 @@ class _Setup:
         return self._prove_native()
 
     # What is to be done
-
-    def _checked(self, flags: Sequence[str]) -> _Bridge:
-        """The bridge's own judgement of URL and flags, so that a wrong one is refused now and not by the host later."""
-        from interlock.cli.bridge_config import BridgeError, gateway_from
-        from interlock.cli.main import parser
-        from interlock.journal.redact import redact
-
-        url = self.args.url
-        parsed = parser("bridge").parse_args(["bridge", url, *flags])  # ends the command with usage where it must
-        if getattr(parsed, "host", None) is not None:
-            raise _Stop(USAGE, "--host is set from HOST; leave it out")
-        try:
-            gateway_from(parsed, os.environ)
-        except BridgeError as error:
-            raise _Stop(USAGE, str(error)) from None
-        if redact(url) != url:
-            raise _Stop(USAGE, "the URL holds what looks like a secret, and would stand in the host's configuration. "
-                        "Use --token-env, --token-file or --header-env.")  # fmt: skip
-        token_file: Path | None = parsed.token_file
-        passed = list(flags)
-        if token_file is not None:
-            # The host starts the bridge in a folder of its own choice.
-            passed = _without(passed, "--token-file")
-            passed += ["--token-file", str(token_file.expanduser().absolute())]
-        pairs = [*(parsed.header_env or ()), *(parsed.session_header_env or ())]
-        names = [parsed.token_env, parsed.client_secret_env, *(pair.partition("=")[2] for pair in pairs)]
-        wanted = tuple(dict.fromkeys(name for name in names if name))
-        if wanted and self.host.passes == "none":
-            raise _Stop(USAGE, f"{self.host.label} is not known to pass {', '.join(wanted)} on to a program that it starts. "
-                        "Use --token-file FILE (mode 0600).")  # fmt: skip
-        return _Bridge(tuple(passed), wanted)
 
     def _launcher(self) -> list[str]:
         from interlock.install.launcher import command
@@ -242,10 +218,12 @@ class _Setup:
         if choice.rung is Rung.BRIDGE and self.host.bridge is not None:
             command = self._command()
             entry = self.host.bridge(command, self.bridge.names)
+            if "name" in entry:
+                entry["name"] = self.name  # where a host shows it beside the key
         elif self.host.native is not None:
             entry = self.host.native(self.args.url)
         else:
-            raise _Stop(CONFIGURATION, f"{self.host.label} has no entry for a URL")
+            raise Stop(CONFIGURATION, f"{self.host.label} has no entry for a URL")
         return Job(self.host, self.where, str(self.home), self.name, entry, command, self.args.url)
 
     # Doing it
@@ -256,24 +234,33 @@ class _Setup:
         try:
             plan = planned(job)
         except Refused as refused:
-            raise _Stop(CONFIGURATION, refused.why, refused.snippet) from None
+            raise Stop(CONFIGURATION, refused.why, refused.snippet) from None
         self.report["plan"] = plan
         self._say(f"Would {plan}")
         return OK
 
     def _write(self, job: Job) -> None:
-        from interlock.install.configure import Refused, write
+        from interlock.install.configure import Refused, snippet, write
+        from interlock.install.hosts import config_file
 
+        if self.host.format == "paste":
+            text = snippet(job)
+            self.report.update(how="paste", file=config_file(self.host, self.where), snippet=text)
+            self._say(f"Paste this into {self.report['file']} (Interlock does not write that file):\n\n{text}")
+            return
         try:
             written = write(job)
         except Refused as refused:
-            raise _Stop(CONFIGURATION, refused.why, refused.snippet) from None
+            raise Stop(CONFIGURATION, refused.why, refused.snippet) from None
         self.report.update(written._asdict())
         if written.how == "unchanged":
             self._say(f"{written.file} has this entry already.")
         else:
             by = f" by `{job.host.cli.program}`" if written.how == "command" and job.host.cli is not None else ""
-            self._say(f'Wrote the entry "{job.name}" into {written.file}{by}.')
+            did = "Replaced the entry" if written.replaced else "Wrote the entry"
+            self._say(f'{did} "{job.name}" {"in" if written.replaced else "into"} {written.file}{by}.')
+            for line in written.changes:
+                self._say(f"  {line}")
         if written.backup is not None:
             self._say(f"The file as it was: {written.backup}")
         for remark in written.remarks:
@@ -285,45 +272,31 @@ class _Setup:
         from interlock.install.entries import of_host, same_url
         from interlock.install.ladder import Rung
 
+        own = {Rung.NATIVE: "native", Rung.BRIDGE: "interlock"}.get(choice.rung)
         parallel: list[Found] = [
             found
             for found in of_host(self.host, self.where, os.getcwd())
-            if found.way in ("native", "other-bridge") and same_url(found.url, self.args.url)
-            and not (choice.rung is Rung.NATIVE and found.name == self.name)
+            if found.way in ("native", "other-bridge", "interlock") and same_url(found.url, self.args.url)
+            and not (found.name == self.name and found.way == own)
         ]  # fmt: skip
         self.report["parallel"] = [{"file": one.file, "name": one.name, "way": one.way} for one in parallel]
         for found in parallel:
+            beside = f'Beside it "{found.name}" in {found.file}'
+            if found.way == "interlock":
+                self._say(
+                    f"{beside} starts a bridge to the same URL too: two sets of the same tools. Keep one of them."
+                )
+                continue
             what = "connects by itself" if found.way == "native" else "goes through another bridge"
             self._say(
-                f'Beside it "{found.name}" in {found.file} {what} to the same URL: two sets of the same tools. '
-                "Calls through that one share no login, get no verdicts and have no session binding; send writes through this one."
+                f"{beside} {what} to the same URL: two sets of the same tools. Calls through that one share no sign-in, "
+                "get no verdicts and have no session binding; send writes through this one."
             )
 
-    def _ask_about_updates(self) -> None:
-        from interlock.install import settings
-
-        known = settings.read(self.home)
-        answer: bool | None = None
-        if self.args.no_updates:
-            answer = False
-        elif known.updates is not None:
-            answer = known.updates
-        elif self.args.yes:
-            answer = True
-        elif sys.stdin.isatty() and sys.stdout.isatty() and not self.args.json:
-            try:
-                told = input("Look for a newer Interlock every six hours, through pip's configuration? [Y/n] ")
-                answer = told.strip().lower() in ("", "y", "yes")
-            except EOFError:
-                print()
-        self.report["updates"] = answer
-        if answer is None:
-            self._say("Newer releases are not looked for: nobody was asked. --yes or --no-updates settles it.")
-        elif answer != known.updates:
-            try:
-                settings.keep(self.home, known._replace(updates=answer))
-            except OSError as error:
-                self._say(f"This was not kept, so it is asked again: {self.home}: {error.strerror or error}")
+    def _say_unset(self) -> None:
+        missing = [name for name in self.bridge.names if name not in os.environ]
+        if missing:
+            self._say(f"Not set here: {', '.join(missing)}. The host must be started with it.")
 
     def _prove(self, command: Sequence[str]) -> int:
         from interlock.cli.setup_outcome import exit_code, told
@@ -331,15 +304,20 @@ class _Setup:
 
         self._say("Starting it as the host would ...")
         environment = proof.clean_environment(os.environ, self.bridge.names)
-        outcome = proof.call(command, environment)
+        # One page for one sign-in: it is opened below, where a person's screen is known.
+        outcome = proof.call(command, {**environment, "INTERLOCK_NO_BROWSER": "1"})
         self.report["proof"] = {
             "outcome": outcome.kind, "tools": list(outcome.tools), "authorize_url": outcome.authorize_url,
             "said": outcome.said, "seconds": round(outcome.seconds, 3), "verdict": outcome.verdict,
         }  # fmt: skip
-        self._say(safe(sys.stdout, told(outcome)))
-        missing = [name for name in self.bridge.names if name not in os.environ]
-        if missing:
-            self._say(f"Not set here: {', '.join(missing)}. The host must be started with it.")
+        self._say(safe(sys.stdout, told(outcome, self.args.url)))
+        if outcome.authorize_url is not None and "device" in self.bridge.flags:
+            self._say(safe(sys.stdout, outcome.said))  # the code to enter there
+        if outcome.authorize_url is not None and not self.args.json and "--no-browser" not in self.bridge.flags:
+            from interlock.upstream.oauth.browser import open_browser
+
+            if open_browser(outcome.authorize_url):
+                self._say("A browser was opened with it.")
         return exit_code(outcome)
 
     def _prove_native(self) -> int:
@@ -349,7 +327,7 @@ class _Setup:
         outcome = proof_native.call(self.args.url)
         self.report["proof"] = {"outcome": outcome.kind, "said": outcome.said, "seconds": round(outcome.seconds, 3)}
         if outcome.kind in ("tools", "login"):
-            self._say(f"The way is open: {outcome.said}. Open {self.host.label} and log in there if it asks.")
+            self._say(f"The way is open: {outcome.said}. Open {self.host.label} and sign in there if it asks.")
             return OK
         self._say(f"The entry is written, but the call did not succeed: {outcome.said}")
         return exit_code(outcome)
@@ -357,20 +335,6 @@ class _Setup:
     def _say(self, text: str) -> None:
         if not self.args.json:
             print(text)
-
-
-def _without(flags: Sequence[str], name: str) -> list[str]:
-    """The flags without this one and its value."""
-    kept: list[str] = []
-    skip = False
-    for flag in flags:
-        if skip:
-            skip = False
-        elif flag == name:
-            skip = True
-        elif not flag.startswith(name + "="):
-            kept.append(flag)
-    return kept
 
 
 def _existing(path: Path) -> Path:

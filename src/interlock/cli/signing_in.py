@@ -1,18 +1,20 @@
-"""One login, from the question whether it is needed at all to what was granted."""
+"""One sign-in, from the question whether it is needed at all to what was granted."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
+import shlex
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from interlock.cli.exit_codes import CONFIGURATION, NEVER_REACHED, OF_VERDICT, OK, WAIT
 from interlock.cli.output import complain
-from interlock.cli.remote import Target
+from interlock.cli.remote import Target, command
 from interlock.doctor.probe import Prober, Unreached, sent_headers
 from interlock.doctor.times import until
 from interlock.manifest.config import OAuth
@@ -20,20 +22,29 @@ from interlock.model.fault import Fault
 from interlock.upstream.oauth.challenge import Bearer, bearer
 from interlock.upstream.oauth.client_credentials import obtain
 from interlock.upstream.oauth.client_of import preset_of
-from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
+from interlock.upstream.oauth.discovery import DiscoveryFailed, discover, no_mcp_server
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import read_note
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_store import grant_id
+from interlock.upstream.oauth.moved import former_issuer, sentence
 from interlock.upstream.oauth.offer import Offer
 from interlock.upstream.oauth.refresh import NeedLogin, renew, usable
 from interlock.upstream.oauth.registration import RegistrationFailed
 from interlock.upstream.oauth.scopes import union, wanted
 from interlock.upstream.oauth.shared import Shared
 
+ASK_SECONDS = 15.0
+"""For the server's answer to a first request."""
 STEP_SECONDS = 25.0
 """For discovery, for a registration, and for a code that was pasted."""
+QUIET_SECONDS = 3.0
+"""A person who waits for a server longer than this is told so."""
 LOOK_SECONDS = 0.2
+
+
+_OPEN = "it takes requests without a sign-in, so there is nothing to do."
+_OF_A_CALL = re.compile(r" The server did not (?:act on|get) the request(?:, and the grant is (?:kept|intact))?\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +56,15 @@ class Outcome:
     lines: tuple[str, ...]
     grant: Grant | None = None
     url: str | None = None
+    token: bool = False
+    """A personal access token that the server takes."""
 
     def as_dict(self) -> Mapping[str, object]:
         """For `--json`."""
         grant = self.grant
         return {
             "server": self.server,
-            "loggedIn": self.code == OK and grant is not None,
+            "loggedIn": self.code == OK and (grant is not None or self.token),
             "message": " ".join(self.lines),
             "authorizeUrl": self.url,
             "resource": grant.resource if grant is not None else None,
@@ -72,30 +85,54 @@ class SignIn:
         self._settings = replace(settings, flow="device") if device else settings
         self._again = again
         self._seconds = seconds
+        self._offer: Offer | None = None
+
+    def left_open(self, *, same_flags: bool) -> str:
+        """What to say to a person who stops waiting."""
+        offer, name = self._offer, self._target.name
+        if offer is None:
+            return "stopped; no sign-in was opened."
+        again = command("login", name) + (" with the same flags" if same_flags else "")
+        if offer.user_code is not None:
+            return f"stopped waiting. The code stays good for a while: {again}, with --device, goes on with it."
+        if not offer.mine:
+            return "stopped waiting. Another Interlock process listens for the sign-in, so the address still works."
+        return (
+            f"stopped waiting, so nobody listens for the sign-in now. The same address works again once {again} runs, or a call "
+            f"through Interlock needs it. Or finish it with `interlock login {shlex.quote(name)} --paste ADDRESS`: the address that "
+            "the browser ended at."
+        )
 
     async def run(self) -> Outcome:
-        """The whole login. Raises nothing but cancellation."""
+        """The whole sign-in. Raises nothing but cancellation."""
+        status = 0
         try:
             status, challenge = await self._asked()
             found = await self._discover(challenge)
+            if await self._needs_nobody(status, found):
+                return self._said(OK, _OPEN)
             for remark in found.remarks:
                 complain(f"{self._target.name}: {remark}")
             id = self._id(found)
             before = self._shared.store.read(id)
+            if before is None:
+                self._tell_of_a_move(found)
             kept = None if self._again else await self._without_a_person(id, found, before)
             if kept is not None:
-                return self._granted(kept, "already logged in" if kept is before else "logged in")
+                return self._granted(kept, "already signed in" if kept is before else "signed in")
             return await self._with_a_person(id, found, before)
         except DiscoveryFailed as failure:
-            if not failure.unreachable and status < 300:
-                return self._said(OK, "it takes requests without a login, so there is nothing to do.")
-            return self._said(WAIT if failure.unreachable else CONFIGURATION, failure.what)
+            if not failure.unreachable and 200 <= status < 300:
+                return self._said(OK, _OPEN)
+            return self._undiscovered(failure)
         except RegistrationFailed as failure:
             return self._said(WAIT if failure.unreachable else CONFIGURATION, failure.what)
         except Unreached as failure:
-            return self._said(NEVER_REACHED, f"{failure}. `interlock doctor bridge` shows each step.")
+            return self._said(
+                NEVER_REACHED, f"{failure}. {command('doctor bridge', self._target.name)} shows each step."
+            )
         except Fault as fault:
-            return Outcome(self._target.name, _code(fault), (fault.message,), url=fault.authorize_url)
+            return self._failed(fault)
 
     async def paste(self, text: str) -> Outcome:
         """Finish the open login with the address that the browser ended at."""
@@ -104,30 +141,55 @@ class SignIn:
         try:
             if found is None:
                 found = await self._discover((await self._asked())[1])
-            return self._granted(await self._shared.logins.paste(self._id(found), redirect, STEP_SECONDS), "logged in")
+            return self._granted(await self._shared.logins.paste(self._id(found), redirect, STEP_SECONDS), "signed in")
         except DiscoveryFailed as failure:
-            return self._said(WAIT if failure.unreachable else CONFIGURATION, failure.what)
+            return self._undiscovered(failure)
         except Unreached as failure:
             return self._said(NEVER_REACHED, f"{failure}.")
         except Fault as fault:
-            return Outcome(self._target.name, _code(fault), (fault.message,))
+            return self._failed(fault)
 
     # -- before anybody is asked
 
     async def _asked(self) -> tuple[int, Bearer | None]:
-        """How the server answers a request without a login. Raises Unreached."""
-        heard = await self._prober().first()
+        """How the server answers a request without a sign-in. Raises Unreached, and DiscoveryFailed where it says 404."""
+        with self._patiently(f"no answer yet; it has {ASK_SECONDS:g} s in all"):
+            heard = await self._prober().first()
+        if heard.nothing_there:
+            raise no_mcp_server(self._target.url)
         return heard.status, bearer(heard.headers.get("www-authenticate"))
 
     def _prober(self) -> Prober:
         transport = self._target.transport
         headers = sent_headers(transport, self._shared.environ)
-        return Prober(self._target.url, headers, transport.kind, STEP_SECONDS)
+        return Prober(self._target.url, headers, transport.kind, ASK_SECONDS)
 
     async def _discover(self, challenge: Bearer | None) -> Discovered:
-        found = await discover(self._shared.fetch, self._target.url, challenge, self._settings, STEP_SECONDS)
+        with self._patiently("still asking how to sign in there"):
+            found = await discover(self._shared.fetch, self._target.url, challenge, self._settings, STEP_SECONDS)
         self._shared.store.remember(found, override=self._settings.resource)
         return found
+
+    @contextlib.contextmanager
+    def _patiently(self, what: str) -> Iterator[None]:
+        """Say `what` where it takes longer than a person takes for normal."""
+        said = asyncio.get_running_loop().call_later(QUIET_SECONDS, complain, f"{self._target.name}: {what}")
+        try:
+            yield
+        finally:
+            said.cancel()
+
+    async def _needs_nobody(self, status: int, found: Discovered) -> bool:
+        """True for a server that speaks to anybody, and publishes nothing about signing in."""
+        told = not found.conventional or found.metadata.code_challenge_methods_supported is not None
+        if told or status in (401, 403):
+            return False
+        return (await self._prober().speak()).era != "unsettled"
+
+    def _tell_of_a_move(self, found: Discovered) -> None:
+        former = former_issuer((grant for _id, grant in self._shared.store.all()), found)
+        if former is not None:
+            complain(f"{self._target.name}: {sentence(former, found)}.")
 
     def _id(self, found: Discovered) -> str:
         return grant_id(found.resource, found.issuer, preset_of(self._settings, self._shared.environ))
@@ -164,7 +226,7 @@ class SignIn:
                 self._shared, self._target.name, id, found, self._settings, wanted(found, self._settings),
                 rejected=before.access_token if before is not None else None,
             )  # fmt: skip
-            return self._granted(grant, "logged in")
+            return self._granted(grant, "signed in")
         scope = wanted(found, self._settings)
         if before is not None and not self._again and not self._settings.scopes:
             scope = union(scope, before.scope)  # what wider calls have asked for since stays granted
@@ -173,17 +235,21 @@ class SignIn:
             id, found, self._settings, self._shared.environ, scope=scope, seconds=STEP_SECONDS, by_hand=True
         )
         if offer.grant is not None:
-            return self._granted(offer.grant, "logged in")
+            return self._granted(offer.grant, "signed in")
+        self._offer = offer
         self._invite(offer)
         landed: Grant | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._seconds):
                 landed = await self._landed(id, since, offer)
         if landed is not None:
-            return self._granted(landed, "logged in")
+            return self._granted(landed, "signed in")
         return Outcome(
             self._target.name, WAIT,
-            (f"{self._target.name}: not logged in: the login was not finished. `interlock login` offers it again.",),
+            (
+                f"{self._target.name}: not signed in: the sign-in was not finished. "
+                f"{command('login', self._target.name)} offers it again.",
+            ),
             url=offer.url,
         )  # fmt: skip
 
@@ -224,7 +290,7 @@ class SignIn:
         try:
             return await self._shared.logins.paste(id, line, STEP_SECONDS)
         except Fault as fault:
-            complain(fault.message)
+            complain(self._words(fault))
             return None
 
     # -- what is said
@@ -241,8 +307,21 @@ class SignIn:
             renewed = ", renewed by itself"
         lines.append(f"  ends     {end}{renewed}")
         if grant.refresh_expires_at is not None:
-            lines.append(f"  log in   again {until(grant.refresh_expires_at, now)} where it was not used until then")
+            lines.append(f"  sign in  again {until(grant.refresh_expires_at, now)} where it was not used until then")
         return Outcome(self._target.name, OK, tuple(lines), grant)
+
+    def _undiscovered(self, failure: DiscoveryFailed) -> Outcome:
+        if failure.gone:
+            return self._said(NEVER_REACHED, failure.what)
+        return self._said(WAIT if failure.unreachable else CONFIGURATION, failure.what)
+
+    def _failed(self, fault: Fault) -> Outcome:
+        return Outcome(self._target.name, _code(fault), (self._words(fault),), url=fault.authorize_url)
+
+    def _words(self, fault: Fault) -> str:
+        """Without what only a call wants to know: here there is no request that may have had an effect."""
+        text = _OF_A_CALL.sub("", fault.message)
+        return text if fault.server is not None else f"{self._target.name}: {text}"
 
     def _said(self, code: int, text: str) -> Outcome:
         return Outcome(self._target.name, code, (f"{self._target.name}: {text}",))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.client_auth import signed
-from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
+from interlock.upstream.oauth.discovery import DiscoveryFailed, issuer_metadata
 from interlock.upstream.oauth.fetch import Fetcher, FetchFailed
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_log import GrantLog
@@ -39,7 +38,7 @@ class SignOut:
             grant = held.read()
             if grant is None:
                 held.remove()
-                return Outcome("the login that was open is given up; there was no grant", False, False)
+                return Outcome("the sign-in that was open is given up; there was no grant", False, False)
             trouble = await self._revoke(grant) if self._tell else "it was not told"
             held.remove()
         host = grant.resource.partition("//")[2].partition("/")[0] or "unknown"
@@ -52,7 +51,10 @@ class SignOut:
 
     async def _revoke(self, grant: Grant) -> str | None:
         """None where it is done, else why not. The refresh token first: it is what lives long."""
-        endpoint = await self._endpoint(grant)
+        try:
+            endpoint = await self._endpoint(grant)
+        except DiscoveryFailed as failure:
+            return f"its metadata could not be read. {failure.problem}".rstrip(".")
         if endpoint is None:
             return "it has no revocation endpoint"
         troubles = [
@@ -72,17 +74,12 @@ class SignOut:
         return None if answer.status == 200 else f"HTTP {answer.status} for the {hint.replace('_', ' ')}"
 
     async def _endpoint(self, grant: Grant) -> str | None:
+        """A token goes to nobody but its own issuer, whichever the server names now. Raises DiscoveryFailed."""
         found = self._store.recalled(grant.server_url, None) or self._store.recalled(grant.server_url, grant.resource)
-        if found is None or found.issuer != grant.issuer:
-            try:
-                settings = OAuth(allow_missing_pkce=True)  # nobody logs in here
-                found = await discover(
-                    self._fetch, grant.server_url, None, settings, CALL_SECONDS, prefer_issuer=grant.issuer
-                )
-            except DiscoveryFailed:
-                return None
-        # A token goes to nobody but its own issuer.
-        return found.metadata.revocation_endpoint if found.issuer == grant.issuer else None
+        if found is not None and found.issuer == grant.issuer:
+            return found.metadata.revocation_endpoint
+        told = await issuer_metadata(self._fetch, grant.issuer, grant.server_url, CALL_SECONDS)
+        return told.revocation_endpoint
 
 
 def _secrets(grant: Grant) -> list[str]:

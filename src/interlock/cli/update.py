@@ -21,7 +21,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "update",
         help="lay a newer Interlock for all hosts, or go back",
-        description=__doc__ + " Where it comes from is pip's own configuration. Running hosts keep the old one until they restart.",
+        description=__doc__ + " For an Interlock that was installed from a package index: "
+        "pip's own configuration says which. Running hosts keep the old one until they restart.",
     )  # fmt: skip
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--version", dest="wanted", metavar="V", help="lay exactly this release, also an older one")
@@ -38,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from interlock.install.laying import LayingFailed
     from interlock.install.pip import PipFailed
     from interlock.install.record import Foreign
+    from interlock.install.release import NotOurs
 
     home = home_from(args)
     try:
@@ -51,6 +53,9 @@ def run(args: argparse.Namespace) -> int:
     except PipFailed as error:
         complain(f"{error}. Nothing was changed.")
         return NEVER_REACHED
+    except NotOurs as error:
+        complain(f"refused: {error}. Nothing of it was run, and nothing was changed.")
+        return CONFIGURATION
     except (LayingFailed, NotCopyable, Foreign) as error:
         complain(f"{error}. Nothing was changed.")
         return CONFIGURATION
@@ -102,7 +107,7 @@ def _back(home: Path, args: argparse.Namespace) -> int:
 def _fetch(home: Path, args: argparse.Namespace) -> int:
     import time
 
-    from interlock.install import look, pip
+    from interlock.install import look, origin, pip
     from interlock.install.laying import lay_built
     from interlock.install.places import Places, read_current, version_of
     from interlock.install.version import key, newer
@@ -113,6 +118,10 @@ def _fetch(home: Path, args: argparse.Namespace) -> int:
     if args.wanted is not None and key(args.wanted) is None:
         complain(f"{args.wanted!r} is not a version; write one like {__version__}")
         return USAGE
+    came_from = origin.here()
+    if not came_from.from_index():
+        complain(f"{came_from.no_updates()}. Nothing was changed.")
+        return CONFIGURATION
     found = pip.find(home, os.environ)
     wanted: str | None = args.wanted
     if wanted is None:

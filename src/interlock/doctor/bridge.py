@@ -42,6 +42,8 @@ OF_SERVER: Final[Sequence[tuple[str, Stage, Callable[[Case], Awaitable[list[Find
     ("open-login", Stage.AUTHORIZE, open_login.check),
     ("grant-log", Stage.OBSERVE, recent_refusals.check),
 )
+FIRST_STEPS: Final = frozenset({"address", "tls", "era", "resource-metadata"})
+"""Where one of them has a problem, all that follows would only say the same in other words."""
 PATIENCE = 4
 """A check may wait for several answers, each of which has the case's own limit."""
 
@@ -55,10 +57,15 @@ async def of_machine(machine: Machine, seconds: float) -> list[Finding]:
 
 
 async def of_server(case: Case) -> list[Finding]:
-    """Everything about one server, in order. Never raises."""
+    """Everything about one server, in order, up to the first step that fails. Never raises."""
     findings: list[Finding] = []
-    for name, stage, check in OF_SERVER:
-        findings += await _safely(name, stage, check(case), case.seconds * PATIENCE)
+    for done, (name, stage, check) in enumerate(OF_SERVER, 1):
+        found = await _safely(name, stage, check(case), case.seconds * PATIENCE)
+        findings += found
+        if name in FIRST_STEPS and any(each.severity == "problem" for each in found):
+            (first, stage, _check), *others = OF_SERVER[done:]
+            seen = f"not looked at before that is mended, nor {', '.join(name for name, _stage, _check in others)}"
+            return [*findings, Finding(check=first, stage=stage, severity="unknown", seen=seen)]
     return findings
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Fetcher
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_ids import grant_id
+from interlock.upstream.oauth.moved import former_issuer
 from interlock.upstream.oauth.refresh import usable
 from interlock.upstream.oauth.static_token import StaticToken
 
@@ -131,6 +133,19 @@ class Case:
     def preset(self) -> str | None:
         """The configured client id."""
         return preset_of(self.settings, self.machine.environ)
+
+    @property
+    def login(self) -> str:
+        """The command that signs in to this server."""
+        return f"`interlock login {shlex.quote(self.name)}`"
+
+    async def former_issuer(self) -> str | None:
+        """The authorization server of a grant that is kept, where this server names another one now."""
+        found = await self.found()
+        if found is None:
+            return None
+        everything = await asyncio.to_thread(kept.look, self.machine.home)
+        return former_issuer([each.grant for each in everything if each.grant is not None], found)
 
     async def filed(self) -> kept.Kept | None:
         """What the store has for this server: under its id where discovery gives one, else for its URL."""

@@ -11,9 +11,11 @@ from typing import TypeVar
 
 import msgspec
 
+from interlock.upstream.oauth.discovery_store import Entry
 from interlock.upstream.oauth.flow_note import FlowNote, Snooze
 from interlock.upstream.oauth.grant import Grant, Registration
 from interlock.upstream.oauth.grant_file import Damaged, Newer, decode
+from interlock.upstream.oauth.grant_ids import digest
 from interlock.upstream.oauth.grant_store import FOLDER
 
 MAX_BYTES = 1024 * 1024
@@ -51,6 +53,21 @@ def look(home: Path) -> list[Kept]:
     except OSError:
         return []
     return [_one(folder, id) for id in sorted(found)]
+
+
+def named_issuer(home: Path, server_url: str) -> str | None:
+    """The authorization server that this MCP server named when it was last asked. None where that is not kept."""
+    folder = folder_of(home)
+    begin = f"{digest('url', server_url)}-"
+    try:
+        names = [name for name in os.listdir(folder) if name.startswith(begin) and name.endswith(".found.json")]
+        newest = max(names, key=lambda name: os.lstat(folder / name).st_mtime_ns, default=None)
+    except OSError:
+        return None
+    if newest is None:
+        return None
+    entry = _or_none(folder / newest, "found", newest.removesuffix(".found.json"), Entry)
+    return entry.found.issuer if entry is not None and entry.found.server_url == server_url else None
 
 
 def registrations(home: Path, issuer: str) -> list[Registration]:

@@ -9,8 +9,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
 
 from interlock.manifest.config import HttpTransport
+from interlock.upstream.oauth import network_words
 from interlock.upstream.oauth.clock import skew_of_answer
 from interlock.wire.revisions import (
     CAPABILITIES_KEY,
@@ -33,6 +35,10 @@ _CLIENT = {"name": "interlock-doctor", "version": "1"}
 class Unreached(Exception):
     """There is no answer. The text is for people."""
 
+    def __init__(self, why: str, kind: network_words.Kind = "other") -> None:
+        super().__init__(why)
+        self.kind = kind
+
 
 @dataclass(frozen=True, slots=True)
 class Heard:
@@ -50,6 +56,13 @@ class Heard:
     @property
     def result(self) -> Mapping[str, object] | None:
         return _table((self.message or {}).get("result"))
+
+    @property
+    def nothing_there(self) -> bool:
+        """A 404 of the address: it is no JSON-RPC, which would speak of the method, and asks for no sign-in."""
+        if self.status != 404 or "www-authenticate" in self.headers:
+            return False
+        return (self.message or {}).get("jsonrpc") is None
 
     @property
     def error_code(self) -> int | None:
@@ -168,7 +181,7 @@ class Prober:
         if authorization is not None:
             everything["authorization"] = authorization
         began = time.monotonic()
-        why: str
+        kind: network_words.Kind
         try:
             async with (
                 asyncio.timeout(self._seconds),
@@ -178,13 +191,22 @@ class Prober:
                 skew = skew_of_answer(answered, time.time())
                 message = await _message(response, answered) if method == "POST" else None
                 return Heard(response.status_code, answered, message, time.monotonic() - began, skew)
-        except TimeoutError:
-            why = f"no answer within {self._seconds:g} s"
-        except httpx2.TimeoutException:
-            why = f"no answer within {self._seconds:g} s"
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
-            why = f"no answer ({type(error).__name__})"
-        raise Unreached(why)  # out here: the library's error holds the request, and with it secrets
+        except (TimeoutError, httpx2.TimeoutException):
+            kind, why = "time", f"no answer within {network_words.seconds(self._seconds)}"
+        except (httpx2.ConnectError, OSError) as error:
+            parts = urlsplit(self._url)
+            kind, why = network_words.why(error, parts.hostname or "", port_of(self._url))
+        except httpx2.TransportError:
+            kind, why = "other", "the connection ended before an answer could be read; it may not speak HTTP"
+        except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError):
+            kind, why = "other", "no request can be made for this URL"
+        raise Unreached(why, kind)  # out here: the library's error holds the request, and with it secrets
+
+
+def port_of(url: str) -> int:
+    """The port that a URL leads to, written out or not."""
+    parts = urlsplit(url)
+    return parts.port or (443 if parts.scheme == "https" else 80)
 
 
 async def _message(response: httpx2.Response, headers: Mapping[str, str]) -> Mapping[str, object] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -24,6 +25,10 @@ CLI_SECONDS = 60.0
 
 class Written(NamedTuple):
     how: Literal["unchanged", "command", "file"]
+    replaced: bool
+    """There was an entry of this name and ours, and it said something else."""
+    changes: tuple[str, ...]
+    """What is different in it now, a line each; nothing secret."""
     file: str
     backup: str | None
     remarks: tuple[str, ...]
@@ -61,19 +66,20 @@ def write(job: Job) -> Written:
     old = entries.at(value, job.host.root).get(job.name)
     if old is not None:
         _may_replace(job, path, old)
-        if all(old.get(key) == part for key, part in job.entry.items() if key != "env"):
-            return Written("unchanged", path, None, ())
+        if not _changed(old, job.entry):
+            return Written("unchanged", False, (), path, None, ())
+    changes = tuple(differences(old, job.entry)) if old is not None else ()
     remarks: list[str] = []
     if job.host.closed:
         remarks.append(f"{job.host.label} writes this file from memory: if it is running, quit it and run this again.")
     backup = _back_up(job, path)
     if job.host.cli is not None and (program := _usable(job, text, old, remarks)) is not None:
         if _by_command(job, program, path, value, replacing=old is not None, remarks=remarks):
-            return Written("command", path, backup, tuple(remarks))
+            return Written("command", bool(changes), changes, path, backup, tuple(remarks))
         text, value = _read(job, path)
         old = entries.at(value, job.host.root).get(job.name)
     _into_file(job, path, text, _merged(old, job.entry))
-    return Written("file", path, backup, tuple(remarks))
+    return Written("file", bool(changes), changes, path, backup, tuple(remarks))
 
 
 def planned(job: Job) -> str:
@@ -83,11 +89,47 @@ def planned(job: Job) -> str:
         raise Refused(f"{job.host.label}'s configuration is not written by Interlock", path, snippet(job))
     text, value = _read(job, path)
     old = entries.at(value, job.host.root).get(job.name)
+    instead = ""
     if old is not None:
         _may_replace(job, path, old)
+        if not _changed(old, job.entry):
+            return f"leave {path} as it is: it has this entry already"
+        instead = "".join(f"\n  {line}" for line in differences(old, job.entry))
+        instead = f'\nThat replaces the entry "{job.name}" that is there:{instead}'
     if job.host.cli is not None and (program := _usable(job, text, old, [])) is not None:
-        return "run: " + " ".join([program, *_arguments(job)])
-    return f"write into {path}:\n{snippet(job)}"
+        return "run: " + " ".join([program, *_arguments(job)]) + instead
+    return f"write into {path}:\n{snippet(job)}" + instead.lstrip("\n")
+
+
+def differences(old: Mapping[str, object], new: Entry) -> list[str]:
+    """What the new entry says differently, for people: `-` before what goes, `+` before what comes.
+
+    Of variables only the names, and whatever looks like a secret masked: a person may have written one there.
+    """
+    from interlock.journal.redact import redact
+
+    lines: list[str] = []
+    for key in new:
+        before, after = old.get(key), _merged(old, new)[key]
+        if (before or None) == (after or None):
+            continue
+        for mark, value in (("-", before), ("+", after)):
+            if value is not None:
+                lines.append(f"{mark} {key}: {redact(_in_words(value))}")
+    return lines
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, list):
+        return shlex.join(str(part) for part in value)
+    if isinstance(value, dict):
+        return ", ".join(str(name) for name in value) or "none"
+    return str(value)
+
+
+def _changed(old: Mapping[str, object], entry: Entry) -> bool:
+    """An empty member and a missing one are the same to every host."""
+    return any((old.get(key) or None) != (part or None) for key, part in _merged(old, entry).items())
 
 
 def snippet(job: Job) -> str:

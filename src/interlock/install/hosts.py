@@ -70,7 +70,7 @@ class Host:
     native: Callable[[str], Entry] | None
     """Entry for a URL. None: none can be written into a file."""
     authorizes: bool | None
-    """Whether it logs in to a server by itself; None: not established."""
+    """Whether it signs in to a server by itself; None: not established."""
     passes: Literal["all", "named", "none"] = "all"
     """Which of its environment variables reach a server: all, those that an entry names, or none of the user's own."""
     cli: Cli | None = None
@@ -144,7 +144,7 @@ HOSTS: tuple[Host, ...] = (
         cli=Cli(
             "codex",
             lambda name, command: ["mcp", "add", name, "--", *command],
-            None,  # `codex mcp add --url` goes on to log in and waits for a person
+            None,  # `codex mcp add --url` goes on to sign in and waits for a person
             drops_comments=True,
         ),
         plugins=(".codex/plugins/**/.mcp.json", ".codex/plugins/**/mcp.json"),

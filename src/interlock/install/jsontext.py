@@ -89,7 +89,7 @@ def _parse(plain: str) -> dict[str, object]:
         found = _COMMENT.search(plain, max(0, error.pos - 1))
         if found is not None and found["comment"] is not None and found.start() <= error.pos + 1:
             raise Damaged(f"it has a comment in line {error.lineno}") from None
-        raise Damaged(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+        raise Damaged(f"it is not valid JSON (line {error.lineno}, column {error.colno})") from None
     except RecursionError:
         raise Damaged("it is nested too deeply") from None
     if not isinstance(value, dict):

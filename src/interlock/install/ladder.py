@@ -15,7 +15,7 @@ from interlock.install.entries import Found
 from interlock.install.hosts import Host
 
 PRICE = (
-    "The price: no login shared with other hosts, no verdicts (a failed call does not say whether it may have taken effect), "
+    "The price: no sign-in shared with other hosts, no verdicts (a failed call does not say whether it may have taken effect), "
     "no session binding."
 )
 
@@ -40,9 +40,15 @@ class Machine:
 @dataclass(frozen=True, slots=True)
 class Choice:
     rung: Rung
+    using: str
+    """What the host gets, in a few words."""
     reasons: tuple[str, ...]
     """One sentence for each rung that was looked at, top-down."""
     price: str | None = None
+
+    def passed_over(self) -> tuple[str, ...]:
+        """Why a better way was not taken. That no plugin carries the bridge is the usual case, and no news."""
+        return self.reasons[1:-1] if self.rung is Rung.NATIVE else self.reasons[1:] if self.rung is Rung.NONE else ()
 
 
 def choose(host: Host, machine: Machine) -> Choice:
@@ -50,36 +56,33 @@ def choose(host: Host, machine: Machine) -> Choice:
     if machine.plugin is not None:
         return Choice(
             Rung.PLUGIN,
-            (
-                f"(0) A plugin of {host.label} carries the bridge already: {machine.plugin.name} in {machine.plugin.file}.",
-            ),
+            f"the bridge that a plugin of {host.label} carries already ({machine.plugin.name} in {machine.plugin.file})",
+            (f"A plugin of {host.label} carries the bridge already: {machine.plugin.name} in {machine.plugin.file}.",),
         )
-    reasons = [f"(0) No plugin of {host.label} carries the bridge to this URL."]
+    reasons = [f"No plugin of {host.label} carries the bridge to this URL."]
     if host.bridge is None:
-        reasons.append(f"(1) {host.label} starts no local process, so it cannot run the bridge.")
+        reasons.append(f"{host.label} starts no local process, so it cannot run the bridge.")
     elif machine.no_process is not None:
-        reasons.append(f"(1) The bridge cannot be started on this machine: {machine.no_process}.")
+        reasons.append(f"The bridge cannot be started on this machine: {machine.no_process}.")
     else:
-        reasons.append(f"(1) {host.label} starts local processes, and the launcher runs here: the bridge.")
-        return Choice(Rung.BRIDGE, tuple(reasons))
+        reasons.append(f"{host.label} starts local processes, and the launcher runs here: the bridge.")
+        return Choice(Rung.BRIDGE, "a local bridge", tuple(reasons))
     if host.native is not None and host.authorizes:
-        reasons.append(f"(2) {host.label} can connect to the URL by itself and log in: its own HTTP connection.")
-        return Choice(Rung.NATIVE, tuple(reasons), PRICE)
+        reasons.append(f"{host.label} can connect to the URL by itself and sign in: its own HTTP connection.")
+        return Choice(Rung.NATIVE, f"{host.label}'s own HTTP connection", tuple(reasons), PRICE)
     if host.by_hand is not None and host.authorizes:
         reasons.append(
-            f"(2) {host.label} can connect and log in by itself, but no file is for that: add the URL by hand "
+            f"{host.label} can connect and sign in by itself, but no file is for that: add the URL by hand "
             f"({host.by_hand}). {PRICE}"
         )
     elif host.native is None:
-        reasons.append(f"(2) {host.label} takes no URL of a server.")
+        reasons.append(f"{host.label} takes no URL of a server.")
     elif host.authorizes is None:
-        reasons.append(
-            f"(2) Whether {host.label} can log in to a server by itself is not known, so no entry is written."
-        )
+        reasons.append(f"Whether {host.label} can sign in to a server by itself is not known, so no entry is written.")
     else:
-        reasons.append(f"(2) {host.label} cannot log in to a server by itself.")
-    reasons.append("(3) Missing: " + _missing(host, machine))
-    return Choice(Rung.NONE, tuple(reasons))
+        reasons.append(f"{host.label} cannot sign in to a server by itself.")
+    reasons.append("Missing: " + _missing(host, machine))
+    return Choice(Rung.NONE, "nothing", tuple(reasons))
 
 
 def _missing(host: Host, machine: Machine) -> str:

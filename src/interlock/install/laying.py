@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from interlock.install import bytecode, launcher, prune, record
+from interlock.install import bytecode, launcher, origin, prune, record
 from interlock.install.closure import Closure, gather
 from interlock.install.places import Places, is_copy_name, private_folder, read_current, version_of, write_whole
 from interlock.install.version import newer
@@ -72,13 +72,15 @@ def lay_self(home: str | os.PathLike[str], *, only_newer: bool = False) -> Laid:
         with _workshop(places) as folder:
             lib = os.path.join(folder, "lib")
             _copy(parts, lib)
-            return _finish(places, folder, name, interpreter(), parts.imports)
+            return _finish(places, folder, name, interpreter(), parts.imports, origin.here())
 
 
 def lay_built(
     home: str | os.PathLike[str], made_for: record.Interpreter, fill: Callable[[str], None], version: str
 ) -> Laid:
-    """Make what `fill` puts into the folder it is given the home copy; it must turn out to be `version`.
+    """Make the release of an index that `fill` puts into the folder it is given the home copy; it must be `version`.
+
+    `fill` looks it through before it returns: from then on it is run, first to say what it is.
 
     Raises LayingFailed, OSError, and what `fill` raises.
     """
@@ -92,7 +94,7 @@ def lay_built(
             raise LayingFailed(f"what was built calls itself {name}, and {version} was asked for")
         if _whole(places, name):
             return _point(places, name, fresh=False)
-        return _finish(places, folder, name, made_for, ())
+        return _finish(places, folder, name, made_for, (), origin.Origin("index"))
 
 
 def switch(home: str | os.PathLike[str], name: str) -> Laid:
@@ -142,7 +144,14 @@ def _copy(closure: Closure, lib: str) -> None:
             bytecode.take_along(os.fspath(part.source), target)
 
 
-def _finish(places: Places, folder: str, name: str, made_for: record.Interpreter, imports: Sequence[str]) -> Laid:
+def _finish(
+    places: Places,
+    folder: str,
+    name: str,
+    made_for: record.Interpreter,
+    imports: Sequence[str],
+    came_from: origin.Origin,
+) -> Laid:
     lib = os.path.join(folder, "lib")
     bytecode.complete(lib, made_for.path)
     _restrict(folder)
@@ -152,7 +161,9 @@ def _finish(places: Places, folder: str, name: str, made_for: record.Interpreter
     total, files = record.digest(lib)
     record.write(
         folder,
-        record.Record(name, version_of(name), record.owner(), total, files, made_for, time.time(), sys.executable),
+        record.Record(
+            name, version_of(name), record.owner(), total, files, made_for, time.time(), sys.executable, came_from
+        ),
     )
     os.close(os.open(os.path.join(folder, record.IN_USE), os.O_CREAT | os.O_RDWR, 0o600))
     target = places.copy(name)

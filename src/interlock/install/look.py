@@ -44,12 +44,13 @@ def read(home: str | os.PathLike[str]) -> Seen:
 
 
 def wanted(home: str | os.PathLike[str], environ: Mapping[str, str]) -> bool:
-    """Only where a person said yes at setup, and no variable forbids it."""
+    """Only where this Interlock came from an index, a person said yes at setup, and no variable forbids it."""
     if off(environ) is not None:
         return False
+    from interlock.install import origin
     from interlock.install.settings import read as read_settings
 
-    return read_settings(home).updates is True
+    return read_settings(home).updates is True and origin.here().from_index()
 
 
 def due(home: str | os.PathLike[str], now: float) -> bool:

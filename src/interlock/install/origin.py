@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from functools import cache
-from importlib import metadata
-from pathlib import Path
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
 
-from interlock.install.closure import DISTRIBUTION, package_root
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # every start that meets a newer home copy imports this by way of its record
+    from importlib.metadata import Distribution
+    from pathlib import Path
 
 Kind = Literal["index", "path", "vcs", "archive", "unknown"]
 _KINDS: tuple[Kind, ...] = ("index", "path", "vcs", "archive")
 _ENTRY = "interlock/__init__.py"
+_FROM_INDEXES = frozenset({"pip", "uv", "poetry", "pdm"})
+"""Installers (PEP 376, `INSTALLER`) that take what has no direct URL from an index. Others, such as a system's, do not."""
 
 
 class Origin(NamedTuple):
@@ -41,7 +42,11 @@ class Origin(NamedTuple):
 
     def no_updates(self) -> str:
         """Why nothing is looked for, and what to do instead."""
-        there = "Update it there" if self.kind != "unknown" else "Install the version you want in the way you installed this one"
+        there = (
+            "Update it there"
+            if self.kind != "unknown"
+            else "Install the version you want in the way you installed this one"
+        )
         return (
             f"This Interlock {self.words()}, so no package index is asked for releases. {there}, then run "
             "`interlock update --lay` from it"
@@ -56,12 +61,18 @@ UNKNOWN = Origin()
 
 def here() -> Origin:
     """Of the running Interlock. Reads a few small files the first time; never raises."""
+    from interlock.install.closure import package_root
+
     return of_package(package_root())
 
 
 @cache
 def of_package(package: Path) -> Origin:
     """Of the `interlock` package in this folder: from its copy's record, else from the distribution that it belongs to."""
+    from importlib import metadata
+
+    from interlock.install.closure import DISTRIBUTION
+
     copy = package.parent.parent  # <home>/app/<build>/lib/interlock
     if package.parent.name == "lib" and copy.parent.name == "app":
         from interlock.install import record
@@ -70,7 +81,8 @@ def of_package(package: Path) -> Origin:
             return record.read(os.fspath(copy)).origin
         except record.Foreign:
             return UNKNOWN
-    for found in _distributions(package.parent):
+    # In this folder only: what is installed elsewhere is another Interlock.
+    for found in metadata.distributions(name=DISTRIBUTION, path=[os.fspath(package.parent)]):
         if any(file.as_posix() == _ENTRY for file in found.files or ()):
             return _of(found)
     if (package.parents[1] / "pyproject.toml").is_file() and package.parent.name == "src":
@@ -78,19 +90,14 @@ def of_package(package: Path) -> Origin:
     return UNKNOWN
 
 
-def _distributions(folder: Path) -> Iterator[metadata.Distribution]:
-    """In this folder only: what is installed elsewhere is another Interlock."""
-    yield from metadata.distributions(name=DISTRIBUTION, path=[os.fspath(folder)])
-
-
-def _of(found: metadata.Distribution) -> Origin:
+def _of(found: Distribution) -> Origin:
     try:
         text = found.read_text("direct_url.json")
     except (OSError, ValueError):
         return UNKNOWN
     if text is None:
-        # Without `INSTALLER` (PEP 376) no installer of Python packages put it there, so none knows an index for it.
-        return Origin("index") if (found.read_text("INSTALLER") or "").strip() else UNKNOWN
+        installer = (found.read_text("INSTALLER") or "").split()
+        return Origin("index") if installer and installer[0].lower() in _FROM_INDEXES else UNKNOWN
     try:
         value = json.loads(text)
         url = value["url"]
@@ -105,6 +112,8 @@ def _of(found: metadata.Distribution) -> Origin:
 
 def _shown(url: str) -> str:
     """For people and for the record: a path where it is one, and never a user, a password or a query."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(url)
         if parts.scheme == "file":

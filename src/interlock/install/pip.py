@@ -12,9 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 
-from interlock.install import record
+from interlock.install import record, release
 from interlock.install.closure import DISTRIBUTION
 from interlock.install.places import Places, read_current
 from interlock.install.version import key
@@ -57,19 +58,37 @@ class Pip:
         return ranked[-1][1] if ranked else None
 
     def install(self, version: str, folder: str, environ: Mapping[str, str]) -> None:
-        """Put that release and what it needs into `folder`. Raises PipFailed. May take minutes."""
-        told = self._run(
-            [
-                "install", "--disable-pip-version-check", "--no-input", "--quiet", "--no-user",
-                "--ignore-installed", "--target", folder, f"{DISTRIBUTION}=={version}",
-            ],
-            environ,
-            BUILD_SECONDS,
-        )  # fmt: skip
-        if told.returncode != 0:
-            raise PipFailed(f"pip could not install {DISTRIBUTION} {version}: {_last_words(told)}")
+        """Put that release and what it needs into `folder`. Raises PipFailed, or release.NotOurs. May take minutes.
+
+        Its wheel is fetched alone first and looked through: an sdist, or what it asks for, would run code to be built.
+        """
+        with tempfile.TemporaryDirectory(prefix="interlock-release-") as fetched:
+            self._must(
+                f"fetch {DISTRIBUTION} {version}",
+                ["download", "--no-deps", "--only-binary", ":all:", "--dest", fetched, f"{DISTRIBUTION}=={version}"],
+                environ,
+            )
+            wheels = sorted(name for name in os.listdir(fetched) if name.endswith(".whl"))
+            if len(wheels) != 1:
+                raise release.NotOurs(f"pip fetched {len(wheels)} wheels where one was asked for")
+            wheel = os.path.join(fetched, wheels[0])
+            files = release.look_through(wheel, version)
+            self._must(
+                f"install {DISTRIBUTION} {version}",
+                ["install", "--no-user", "--ignore-installed", "--target", folder, wheel],
+                environ,
+            )
+        release.still_ours(folder, files)
         # Scripts would start another Python than the copy's; pip's --target puts them here.
         shutil.rmtree(os.path.join(folder, "bin"), ignore_errors=True)
+
+    def _must(self, what: str, arguments: Sequence[str], environ: Mapping[str, str]) -> None:
+        command, *rest = arguments
+        told = self._run(
+            [command, "--disable-pip-version-check", "--no-input", "--quiet", *rest], environ, BUILD_SECONDS
+        )
+        if told.returncode != 0:
+            raise PipFailed(f"pip could not {what}: {_last_words(told)}")
 
     def _run(
         self, arguments: Sequence[str], environ: Mapping[str, str], seconds: float

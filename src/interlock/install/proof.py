@@ -1,7 +1,8 @@
-"""The one real call that setup ends with: the entry's command is started as the host would start it, and asked for its tools.
+"""The one real call that setup ends with: the entry's command is started as the host would start it, and makes a call.
 
 The environment is the narrow one of the strictest hosts, so that what works here works there. A configuration that merely
-looks right proves nothing.
+looks right proves nothing, and neither does a list of tools, which may be remembered. So a tool is called that no server
+has: the bridge passes on what is not listed, only the server itself can say that it does not know it, and nothing happens.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PROBE = "interlock-setup-probe"
 
 class Outcome(NamedTuple):
     kind: Literal["tools", "login", "wait", "refused", "silent", "not_started"]
-    """`login`: it works, and a person has to log in at `authorize_url`."""
+    """`login`: the server is there, and a person has to sign in at `authorize_url`."""
     tools: tuple[str, ...] = ()
     authorize_url: str | None = None
     said: str = ""
@@ -48,7 +49,7 @@ def clean_environment(environ: Mapping[str, str], names: Sequence[str] = ()) -> 
 
 
 def call(command: Sequence[str], environ: Mapping[str, str], seconds: float = DEADLINE_SECONDS) -> Outcome:
-    """Start it, `initialize`, `tools/list`. Never raises; answers within `seconds` and a little."""
+    """Start it, `initialize`, one call of a tool that is not there, `tools/list`. Never raises; within `seconds` and a little."""
     begun = time.monotonic()
     try:
         process = subprocess.Popen(
@@ -57,7 +58,7 @@ def call(command: Sequence[str], environ: Mapping[str, str], seconds: float = DE
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(environ),
-            start_new_session=True,  # a login that is under way outlives this command
+            start_new_session=True,  # a sign-in that is under way outlives this command
         )
     except OSError as error:
         return Outcome("not_started", said=f"{command[0]}: {error.strerror or error}")
@@ -97,7 +98,13 @@ class _Conversation:
         if "error" in first:
             return _refused(first["error"])
         self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        listed = self._ask(2, "tools/list", {})
+        called = self._ask(2, "tools/call", {"name": _PROBE, "arguments": {}})
+        if called is None:
+            return self._no_answer("tools/call")
+        if (verdict := _verdict(called)) is not None:
+            return verdict._replace(server=_server(first))
+        # Asked after the call: a list that was remembered has been compared with the server's own by then.
+        listed = self._ask(3, "tools/list", {})
         if listed is None:
             return self._no_answer("tools/list")
         if "error" in listed:
@@ -105,19 +112,10 @@ class _Conversation:
         result = listed.get("result")
         tools = result.get("tools") if isinstance(result, dict) else None
         names = tuple(str(tool["name"]) for tool in tools or () if isinstance(tool, dict) and "name" in tool)
-        url = _authorize_url(result)
-        if url is not None:
-            return Outcome("login", names, url, server=_server(first))
-        if not names and (asked := self._ask(3, "tools/call", {"name": _PROBE, "arguments": {}})) is not None:
-            # An empty list may mean that nobody has logged in yet, or that the server is away. A call says which; that no
-            # server has this tool is the good answer.
-            refused = _refused(asked.get("error") or _meta(asked))
-            if refused.kind != "refused" or refused.slug not in (None, "unknown-name"):
-                return refused._replace(said=_words(asked), server=_server(first))
         return Outcome("tools", names, server=_server(first))
 
     def leave(self, *, stay: bool) -> None:
-        """Close its input, as a host does at the end. With `stay` a process that keeps a login open is left alone."""
+        """Close its input, as a host does at the end. With `stay` a process that keeps a sign-in open is left alone."""
         try:
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -193,7 +191,7 @@ class _Conversation:
 
 
 def _refused(error: object) -> Outcome:
-    """A JSON-RPC error or the `_meta` of a failed call: `wait` with a URL is a login, what else it says counts as it says."""
+    """A JSON-RPC error or the `_meta` of a failed call: `wait` with a URL is a sign-in, what else it says counts as it says."""
     if not isinstance(error, dict):
         return Outcome("refused")
     data = error.get("data")
@@ -211,16 +209,19 @@ def _refused(error: object) -> Outcome:
     )
 
 
-def _authorize_url(value: object) -> str | None:
-    """Wherever in an answer it stands: error data, `_meta` of a result."""
-    if isinstance(value, dict):
-        url = value.get("authorize_url")
-        if isinstance(url, str) and url:
-            return url
-        return next((found for part in value.values() if (found := _authorize_url(part)) is not None), None)
-    if isinstance(value, list):
-        return next((found for part in value if (found := _authorize_url(part)) is not None), None)
-    return None
+def _verdict(called: Mapping[str, object]) -> Outcome | None:
+    """Interlock's own word on the call; None where the answer is the server's, however it refuses what it does not have.
+
+    Interlock's facts stand in the `data` of an error or the `_meta` of a result, with its build as `interlock`
+    (docs/errors.md). "Unknown" is the good answer, also where the server is an Interlock itself: a bridge never says it of
+    a tool without having asked.
+    """
+    error = called.get("error")
+    facts = error.get("data") if isinstance(error, dict) else _meta(called)
+    if not isinstance(facts, dict) or "interlock" not in facts or "verdict" not in facts:
+        return None
+    outcome = _refused(facts)
+    return None if outcome.slug == "unknown-name" else outcome._replace(said=_words(called))
 
 
 def _meta(answer: Mapping[str, object]) -> object:

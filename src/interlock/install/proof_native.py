@@ -8,7 +8,7 @@ DEADLINE_SECONDS = 15.0
 
 
 def call(url: str, seconds: float = DEADLINE_SECONDS) -> Outcome:
-    """One `initialize` over HTTP. A 401 proves the path as well as an answer does: the host will log in. Never raises."""
+    """One `initialize` over HTTP. A 401 proves the path as well as an answer does: the host will sign in. Never raises."""
     import time
 
     import httpx2
@@ -34,7 +34,7 @@ def call(url: str, seconds: float = DEADLINE_SECONDS) -> Outcome:
         return Outcome("refused", said=f"{url} cannot be reached: {error}", verdict="never_reached")
     spent = time.monotonic() - begun
     if status == 401:
-        return Outcome("login", said="the server wants a login, which the host makes by itself", seconds=spent)
+        return Outcome("login", said="the server wants a sign-in, which the host makes by itself", seconds=spent)
     # A modern server refuses `initialize` with 400 and says so in JSON-RPC (2026-07-28, basic/versioning): it is there.
     if 200 <= status < 300 or status == 400:
         return Outcome("tools", said=f"the server answered with HTTP {status}", seconds=spent)

@@ -74,7 +74,9 @@ def _looked_through(archive: zipfile.ZipFile, label: str, version: str) -> dict[
         raise NotOurs(f"{label} starts {_cut(entry) or 'nothing'} as `interlock`, and {ENTRY_POINT} was expected")
     said = _version_in(_text(archive, "interlock/__init__.py"))
     if key(said) is None or key(said) != key(version):
-        raise NotOurs(f"{label} calls itself {_cut(said) or 'nothing'} in interlock/__init__.py, and {version} was asked for")
+        raise NotOurs(
+            f"{label} calls itself {_cut(said) or 'nothing'} in interlock/__init__.py, and {version} was asked for"
+        )
     recorded = dict(_recorded(_text(archive, f"{info}/RECORD")))
     files: dict[str, str] = {}
     for one in sorted(names):

@@ -20,7 +20,8 @@ def parse(text: str) -> dict[str, object]:
     try:
         return tomllib.loads(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        raise Damaged(f"it is not TOML: {error}") from None
+        place = re.search(r"\(at (line \d+, column \d+|end of document)\)", str(error))
+        raise Damaged(f"it is not valid TOML{f' ({place[1]})' if place is not None else ''}") from None
 
 
 def put(text: str, path: tuple[str, str], entry: dict[str, object]) -> str:

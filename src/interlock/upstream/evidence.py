@@ -75,6 +75,18 @@ def not_sent(server: str, how: str) -> Fault:
     )
 
 
+def refused_twice(server: str) -> Fault:
+    """The session was refused in two sessions in a row, as one that the server does not know."""
+    return Fault(
+        "connection-lost",
+        f"{server}: the server refused the request twice, in two sessions, as belonging to none that it knows. It did not act on "
+        "it; but a server that forgets every session cannot be used.",
+        stage=Stage.EXECUTE,
+        verdict=Verdict.NEVER_REACHED,
+        server=server,
+    )
+
+
 def timed_out(server: str, method: str, seconds: float) -> Fault:
     return Fault(
         "timeout",

@@ -334,6 +334,12 @@ class _Post:
         elif self._carrier.session_id is not None and _session_gone(self._status, body, call.id):
             session.retire()
             call.fail(SessionLost())
+        elif self._carrier.session_id is not None and _names_session(self._status, body):
+            # Words prove nothing: what changes nothing is asked again in a new session, a call only the next time.
+            session.retire()
+            harmless = call.method in evidence.ACTS_ON_NOTHING
+            refusal = evidence.http_refusal(session.server, self._status, self._headers, session.mask)
+            call.fail(SessionLost() if harmless else refusal)
         else:
             if session.era is Era.MODERN and 400 <= self._status < 500 and self._status not in (401, 403, 408, 429):
                 session.retire()  # no modern server says that: the next request finds out anew what it speaks
@@ -343,7 +349,10 @@ class _Post:
         """Deliver a JSON body. An error body counts on any status, but only where it is about this request."""
         session = self._carrier.session
         if self._status != 200:
-            if self._carrier.session_id is not None and _session_gone(self._status, body, self.call.id):
+            if self._carrier.session_id is not None and (
+                _session_gone(self._status, body, self.call.id)
+                or (_names_session(self._status, body) and not _is_for(body, self.call.id))
+            ):
                 return False
             if self._status in (401, 403, 429):
                 return False
@@ -417,20 +426,36 @@ _SESSION_CODES = frozenset({-32000, -32001, codes.INVALID_REQUEST})
 
 
 def _session_gone(status: int, body: bytes, id: int) -> bool:
-    """404 for a known session (2025-11-25, Session Management); some servers say 400 and name the session instead.
+    """404 for a known session (2025-11-25, Session Management): the request was refused and goes out again in a new session.
 
-    The request will be sent again, so an error about the request itself must not be taken for one about the session.
+    So does a 400 in the transport's own form: an error about sessions with no id, made before the request was looked at (the
+    way of widely used SDKs). An answer to the request itself, by its id, is no word about the session: it may have been acted on.
     """
-    if status not in (400, 404):
-        return False
-    members = messages.try_map(body) or {}
-    error = members.get("error")
-    if error is None:
-        return status == 404 or b"session" in body.lower()
-    code = translate.error_code(bytes(error))
     if status == 404:
-        return not (code == codes.METHOD_NOT_FOUND and messages.try_json(members.get("id")) == id)
-    return code in _SESSION_CODES and b"session" in bytes(error).lower()
+        return not _is_for(body, id)
+    members = messages.try_map(body) or {}
+    return (
+        status == 400
+        and "error" in members
+        and messages.try_json(members.get("id")) is None
+        and _names_session(status, body)
+    )
+
+
+def _names_session(status: int, body: bytes) -> bool:
+    """Some servers say 400 and name the session in place of a 404. That may also be a tool's own word about its own sessions."""
+    if status != 400:
+        return False
+    error = (messages.try_map(body) or {}).get("error")
+    if error is None:
+        return b"session" in body.lower()
+    return translate.error_code(bytes(error)) in _SESSION_CODES and b"session" in bytes(error).lower()
+
+
+def _is_for(body: bytes, id: int) -> bool:
+    """True for a JSON-RPC error with the id of our request."""
+    members = messages.try_map(body) or {}
+    return "error" in members and messages.try_json(members.get("id")) == id
 
 
 class _Stream:

@@ -7,23 +7,17 @@ also where they look like words: servers like to repeat a refused key in their e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from interlock.manifest.config import HttpTransport, StdioTransport
-
-MASK = "[redacted]"
-MIN_LENGTH = 6
-"""Shorter values (a port, `true`, `prod`) would take ordinary words out of messages."""
+from interlock.upstream.secret_forms import MIN_LENGTH, masked
 
 
 def masker(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]) -> Callable[[str], str]:
     """Takes text and gives it back without the values that `transport` names by reference. Values are read at each use."""
 
     def mask(text: str) -> str:
-        for value in sorted(set(_values(transport, environ)), key=len, reverse=True):
-            for form in (value, quote(value, safe="")):
-                text = text.replace(form, MASK)
-        return text
+        return masked(text, _values(transport, environ))
 
     return mask
 

@@ -502,7 +502,7 @@ class Server:
             try:
                 reply = await session.request(out)
             except SessionLost:
-                raise evidence.not_sent(self.key, "the server ended the session twice") from None
+                raise evidence.refused_twice(self.key) from None
         if self.bindings is not None:
             self.bindings.note(out, reply)
         return reply

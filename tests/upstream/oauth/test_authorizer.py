@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.oauth.clicker import click
-from tests.upstream.oauth.machine import QUICK, Machine, Process, become, fault_of, machine
+from tests.upstream.oauth.machine import PATIENT, QUICK, Machine, Process, become, fault_of, machine
 
 from interlock.lab.auth import AuthLab
 from interlock.manifest.config import OAuth
@@ -243,6 +243,8 @@ async def test_migration_registers_anew_and_leaves_the_old_grant_alone(
         assert getattr(fault, "slug", None) == "login-needed", fault
         url = fault.authorize_url  # type: ignore[attr-defined]
         assert url.startswith(new.issuer)
+        assert f"now names another authorization server, {new.issuer}" in str(fault)
+        assert f"from {one.lab.issuer} is of no use there" in str(fault)
         await signed_in_by_click(url)
         await become(process.auth.current)
         value = process.auth.current() or ""

@@ -39,7 +39,7 @@ async def check(case: Case) -> list[Finding]:
         findings.append(
             _finding(
                 "problem", f"the token from {token.name} {what} (HTTP {status})", shown(case.url),
-                "Every call is refused. Nothing else is tried with `auth: token`.",
+                "Every call is refused. Nothing else is tried with a token.",
                 "Make a new token at the server, with the scopes that it needs, and put it there.",
             )
         )  # fmt: skip

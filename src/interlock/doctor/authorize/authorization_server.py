@@ -33,7 +33,7 @@ def _look(found: Discovered, case: Case) -> Iterator[Finding]:
     if absent:
         yield _finding(
             "problem", f"its metadata names no {' and no '.join(absent)}", where, f"The flow `{flow}` needs it.",
-            "Set another `oauth.flow`, or tell those who run it.",
+            "Set another oauth.flow (--flow), or tell those who run it.",
         )  # fmt: skip
     if flow == "browser":
         yield from _pkce(found, case, where)
@@ -49,7 +49,7 @@ def _look(found: Discovered, case: Case) -> Iterator[Finding]:
     if grants is not None and flow != "client-credentials" and "refresh_token" not in grants:
         yield _finding(
             "note", "it does not list the grant type refresh_token", where,
-            "Without refresh tokens a person has to log in each time the access token ends.",
+            "Without refresh tokens a person has to sign in each time the access token ends.",
         )  # fmt: skip
     if metadata.revocation_endpoint is None:
         yield _finding("note", "it cannot revoke tokens", where, "`interlock logout` only forgets the grant here.")
@@ -61,7 +61,11 @@ def _pkce(found: Discovered, case: Case, where: str) -> Iterator[Finding]:
         yield _finding("ok", "it checks PKCE with S256", where)
         return
     # Discovery refuses this (2026-07-28), so it was tolerated: by a setting, or for a server of 2025-03-26.
-    waived = "A setting (`allowMissingPkce`) goes on nevertheless." if case.settings.allow_missing_pkce else ""
+    waived = (
+        "A setting, oauth.allowMissingPkce (--allow-missing-pkce), goes on nevertheless."
+        if case.settings.allow_missing_pkce
+        else ""
+    )
     yield _finding(
         "warning",
         "it does not say that it checks PKCE with S256",

@@ -22,7 +22,9 @@ async def check(case: Case) -> list[Finding]:
         id = filed.id
     else:
         return []
-    noted = filed.note.port if filed is not None and filed.note is not None else None
+    noted = filed.note.port if filed is not None and filed.note is not None and filed.note.kind == "browser" else None
+    if case.settings.callback_port is not None:
+        noted = None  # a setting leaves no other port, wherever an earlier sign-in listened
     ports = candidates(id, case.settings)
     port = noted if noted is not None else ports[0]
     where = f"127.0.0.1:{port}"
@@ -30,20 +32,29 @@ async def check(case: Case) -> list[Finding]:
     if held is None:
         return [_finding("ok", f"the callback port {port} is free", where)]
     if isinstance(held, Identity):
-        mine = "this login" if held.grant == id else "a login for another server"
+        mine = "this sign-in" if held.grant == id else "another sign-in"
+        if held.grant != id and len(ports) == 1:
+            return [
+                _finding(
+                    "problem", f"process {held.pid} ({held.build[:60]}) holds the callback port {port} for {mine}", where,
+                    "A sign-in cannot end there before that one has.",
+                    "Finish that one, or wait: it lets the port go when it is done, two minutes after its host has ended at the "
+                    "latest. Or set another oauth.callbackPort (--callback-port).",
+                )
+            ]  # fmt: skip
         return [_finding("ok", f"process {held.pid} ({held.build[:60]}) listens there for {mine}", where)]
     owner = await asyncio.to_thread(owner_of, port) or "a process that does not show"
     if len(ports) > 1 and noted is None:
         return [
             _finding(
                 "note", f"{owner} holds the first callback port {port}", where,
-                f"A login takes the next one ({', '.join(map(str, ports[1:4]))}), unless its registration is bound to this one.",
+                f"A sign-in takes the next one ({', '.join(map(str, ports[1:4]))}), unless its registration is bound to this one.",
             )
         ]  # fmt: skip
     return [
         _finding(
-            "problem", f"{owner} holds the callback port {port}", where, "A login cannot end there.",
-            "End that program, or set another `callbackPort` that the authorization server knows.",
+            "problem", f"{owner} holds the callback port {port}", where, "A sign-in cannot end there.",
+            "End that program, or set another oauth.callbackPort (--callback-port) that the authorization server knows.",
         )
     ]  # fmt: skip
 

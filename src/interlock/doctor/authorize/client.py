@@ -33,7 +33,7 @@ def _look(found: Discovered, case: Case, known: list[Registration]) -> Iterator[
         if preset is None:
             yield _finding(
                 "problem", f"the client id should stand in ${settings.client_id_env}, which is not set here", where,
-                "No login can begin.", "Set it in the environment of the host that starts Interlock.",
+                "No sign-in can begin.", "Set it in the environment of the host that starts Interlock.",
             )  # fmt: skip
         else:
             yield _finding("ok", f"the configured client {preset[:120]} is used", where)
@@ -44,12 +44,12 @@ def _look(found: Discovered, case: Case, known: list[Registration]) -> Iterator[
     elif dynamic is not None:
         yield _registered(dynamic, where)
     elif metadata.registration_endpoint is not None:
-        yield _finding("ok", "this machine is not registered yet; the first login registers it", where)
+        yield _finding("ok", "this machine is not registered yet; the first sign-in registers it", where)
     else:
         documents = " It takes client metadata documents." if metadata.client_id_metadata_document_supported else ""
         yield _finding(
             "problem", f"it lets no client register itself, and none is configured.{documents}", where,
-            "No login can begin.", "Register a client there by hand and set `oauth.clientId`.",
+            "No sign-in can begin.", "Register a client there by hand and set oauth.clientId (--client-id).",
         )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def _registered(registration: Registration, where: str) -> Finding:
     if end is not None and end - time.time() < MARGIN_DAYS * 86400:
         return _finding(
             "note", f"{seen}; its secret ends {until(end, time.time())}", where,
-            "Then the next login registers anew, by itself.",
+            "Then the next sign-in registers anew, by itself.",
         )  # fmt: skip
     return _finding("ok", seen, where)
 

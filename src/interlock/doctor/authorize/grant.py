@@ -13,11 +13,10 @@ from interlock.model.stage import Stage
 from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_log import mask
+from interlock.upstream.oauth.moved import sentence
 from interlock.upstream.oauth.refresh import usable
 from interlock.upstream.oauth.scopes import wanted
 from interlock.upstream.oauth.tokens import claims, wrong_audience
-
-LOGIN = "`interlock login`"
 
 
 async def check(case: Case) -> list[Finding]:
@@ -28,7 +27,7 @@ async def check(case: Case) -> list[Finding]:
     findings = [
         _finding(
             "problem", f"others may get at the grants: {reason}", str(path), "Whoever has them acts as you.",
-            "Interlock takes the access away at its next start; log in anew if others had it.",
+            "Interlock takes the access away at its next start; sign in anew if others had it.",
         )
         for path in (folder, *((filed.path,) if filed is not None else ()))
         if (reason := kept.width(path)) is not None
@@ -37,18 +36,20 @@ async def check(case: Case) -> list[Finding]:
         findings.append(
             _finding(
                 "problem", f"the grant's file cannot be read: {filed.trouble}", str(filed.path),
-                "The next start keeps it under another name and asks for a login.", LOGIN,
+                "The next start keeps it under another name and asks for a sign-in.", case.login,
             )
         )  # fmt: skip
     if filed is None or filed.grant is None:
         severity: Severity = "warning" if case.settings.flow != "client-credentials" else "note"
-        findings.append(
-            _finding(severity, "this machine has no grant for it", str(folder), "Calls ask for a login.", LOGIN)
-        )
+        seen, why = "this machine has no grant for it", "Calls ask for a sign-in."
+        former, found = await case.former_issuer(), await case.found()
+        if former is not None and found is not None:
+            why = f"Calls ask for a sign-in: {sentence(former, found)}."
+        findings.append(_finding(severity, seen, str(folder), why, case.login))
         return findings
     grant = filed.grant
     now = await case.server_time(grant)
-    findings += _times(grant, now, str(filed.path))
+    findings += _times(grant, now, str(filed.path), case.login)
     found = await case.found()
     if found is not None:
         missing = [scope for scope in wanted(found, case.settings) if grant.scope and scope not in grant.scope]
@@ -56,7 +57,7 @@ async def check(case: Case) -> list[Finding]:
             findings.append(
                 _finding(
                     "note", f"scopes that are asked for and were not granted: {' '.join(missing)[:200]}", str(filed.path),
-                    "Calls that need them end in 403.", f"{LOGIN} --again",
+                    "Calls that need them end in 403.", f"{case.login[:-1]} --again`",
                 )
             )  # fmt: skip
     findings += _audience(grant, str(filed.path))
@@ -65,7 +66,7 @@ async def check(case: Case) -> list[Finding]:
     return findings
 
 
-def _times(grant: Grant, now: float, where: str) -> Iterator[Finding]:
+def _times(grant: Grant, now: float, where: str, login: str) -> Iterator[Finding]:
     scope = f" for {' '.join(grant.scope)[:200]}" if grant.scope else ""
     refusal = grant.refusal
     words = ""
@@ -73,17 +74,17 @@ def _times(grant: Grant, now: float, where: str) -> Iterator[Finding]:
         said = mask(f"{refusal.error} {refusal.description}".strip())
         words = f"; refused {refusal.count} times, last {until(refusal.last_at, now)}: {said}"
     if grant.state == "dead":
-        yield _finding("problem", f"the grant{scope} has ended{words}", where, "Only a login helps.", LOGIN)
+        yield _finding("problem", f"the grant{scope} has ended{words}", where, "Only a sign-in helps.", login)
     elif grant.state == "spent":
         yield _finding(
             "warning", f"the refresh token was presented {until(grant.presented_at or now, now)} and no answer came", where,
-            "It is presented once more; after that only a login helps.", "Nothing yet: make a call.",
+            "It is presented once more; after that only a sign-in helps.", "Nothing yet: make a call.",
         )  # fmt: skip
     elif grant.state == "refused":
         yield _finding(
             "warning", f"the grant's renewal was refused{words}", where,
-            "A refusal is not believed at once. It is tried again for two minutes before a login is offered.",
-            f"Wait, or {LOGIN} --again.",
+            "A refusal is not believed at once. It is tried again for two minutes before a sign-in is offered.",
+            f"Wait, or {login[:-1]} --again`.",
         )  # fmt: skip
     else:
         yield _finding(
@@ -91,13 +92,13 @@ def _times(grant: Grant, now: float, where: str) -> Iterator[Finding]:
         )
     yield _access(grant, now, where)
     if grant.refresh_token is None:
-        yield _finding("note", "it has no refresh token", where, "A person has to log in when the access token ends.")
+        yield _finding("note", "it has no refresh token", where, "A person has to sign in when the access token ends.")
     elif grant.refresh_expires_at is not None:
         over = grant.refresh_expires_at <= now
         yield _finding(
             "problem" if over else "ok",
             f"the refresh token {'ended' if over else 'ends'} {until(grant.refresh_expires_at, now)} on the server's clock",
-            where, "It cannot be renewed any more." if over else "", LOGIN if over else "",
+            where, "It cannot be renewed any more." if over else "", login if over else "",
         )  # fmt: skip
     else:
         yield _finding("ok", "the refresh token does not say when it ends", where)
@@ -143,7 +144,7 @@ async def _tried(case: Case, grant: Grant) -> Finding:
         renewed = " The next call renews it." if grant.refresh_token is not None else ""
         return _finding(
             "warning", "the server rejects the access token, which should still be good", where,
-            f"It may have been revoked, or be meant for somebody else.{renewed}", "Make a call; if it stays so, log in anew.",
+            f"It may have been revoked, or be meant for somebody else.{renewed}", "Make a call; if it stays so, sign in anew.",
         )  # fmt: skip
     if status == 403:
         return _finding("warning", "the server wants wider scopes, or refuses this account (HTTP 403)", where)

@@ -21,8 +21,8 @@ async def check(case: Case) -> list[Finding]:
     if status == 401 and not logs_in:
         findings.append(
             _finding(
-                "problem", "the server asks for a login, and none is set", where, "Every call is refused.",
-                "Set `auth: oauth` (or `auth: token`) in the manifest's entry.",
+                "problem", "the server asks for a sign-in, and none is set", where, "Every call is refused.",
+                "Set `auth: oauth` (or `auth: token`) in the manifest's entry; with a URL, leave out --no-auth, or give --token-env.",
             )
         )  # fmt: skip
     elif status == 401 and await case.challenge() is None:
@@ -35,7 +35,7 @@ async def check(case: Case) -> list[Finding]:
     elif status < 300 and case.transport.oauth is not None and case.declared is not None:
         findings.append(
             _finding(
-                "note", "the server answers a first request without a login", shown(case.url),
+                "note", "the server answers a first request without a sign-in", shown(case.url),
                 "It may ask for one later, for single tools.",
             )
         )  # fmt: skip

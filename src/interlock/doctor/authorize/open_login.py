@@ -22,27 +22,27 @@ async def check(case: Case) -> list[Finding]:
     if filed.snooze is not None and filed.snooze.unfinished_until > now:
         return [
             _finding(
-                "note", f"a login that was offered {until(filed.snooze.offered_at, now)} was not finished",
-                why=f"No call offers one for {span(filed.snooze.unfinished_until - now)}.", todo="`interlock login` does.",
+                "note", f"a sign-in that was offered {until(filed.snooze.offered_at, now)} was not finished",
+                why=f"No call offers one for {span(filed.snooze.unfinished_until - now)}.", todo=f"{case.login} does.",
             )
         ]  # fmt: skip
-    return [_finding("ok", "no login is open")]
+    return [_finding("ok", "no sign-in is open")]
 
 
 async def _open(note: FlowNote, now: float, case: Case) -> Finding:
     age = f"opened {until(note.created, now)} by process {note.pid}"
     if note.kind == "device":
         code = f" with the code {note.user_code}" if note.user_code else ""
-        return _finding("note", f"a login at {note.url}{code} is open, {age}", todo="Finish it there.")
+        return _finding("note", f"a sign-in at {note.url}{code} is open, {age}", todo="Finish it there.")
     held = await ask(note.port, min(case.seconds, 2.0))
     if isinstance(held, Identity) and held.flow == note.flow_id:
         return _finding(
-            "note", f"a login is open, {age}: {note.url}", f"127.0.0.1:{note.port}", todo="Finish it there."
+            "note", f"a sign-in is open, {age}: {note.url}", f"127.0.0.1:{note.port}", todo="Finish it there."
         )
     return _finding(
-        "warning", f"a login was {age}, and nobody listens for its end", f"127.0.0.1:{note.port}",
+        "warning", f"a sign-in was {age}, and nobody listens for its end", f"127.0.0.1:{note.port}",
         "A click on its URL finds no one now; the next call takes it over, and the old URL works again.",
-        "`interlock login`",
+        case.login,
     )  # fmt: skip
 
 

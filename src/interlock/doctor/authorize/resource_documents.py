@@ -18,9 +18,9 @@ async def check(case: Case) -> list[Finding]:
     except DiscoveryFailed as failure:
         return [
             _finding(
-                "problem", failure.what, where,
-                "No login can begin, and no grant can be renewed without what is kept from before.",
-                "It may pass by itself; try again." if failure.unreachable else "Tell those who run the server.",
+                "problem", failure.problem, where,
+                "No sign-in can begin, and no grant can be renewed without what is kept from before.",
+                failure.todo or "It may pass by itself; try again later.",
             )
         ]  # fmt: skip
     findings = []

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
-from interlock.doctor.probe import Unreached
+from interlock.doctor.probe import Heard, Unreached, port_of
 from interlock.model.stage import Stage
 from interlock.upstream.oauth.address import shown
 
@@ -19,8 +19,7 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
 async def check(case: Case) -> list[Finding]:
-    parts = urlsplit(case.url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    host, port = urlsplit(case.url).hostname or "", port_of(case.url)
     where = f"{host}:{port}"
     loop = asyncio.get_running_loop()
     try:
@@ -55,15 +54,17 @@ async def check(case: Case) -> list[Finding]:
     try:
         heard = await case.first()
     except Unreached as failure:
+        if failure.kind == "tls":
+            return findings  # the next check has the reason
         findings.append(
             _finding(
-                "problem", f"it takes the connection and gives {failure}", shown(case.url),
+                "problem", f"it takes the connection, and then: {failure}", shown(case.url),
                 "Calls will end at their deadline, with an outcome that nobody knows.",
                 "See the server's own log. Is this the URL of its MCP endpoint, and http or https as it speaks?",
             )
         )  # fmt: skip
         return findings
-    findings.append(_answered(case, heard.status, heard.seconds, heard.headers.get("location", "")))
+    findings.append(_answered(case, heard))
     if heard.skew is not None and abs(heard.skew) > SKEW_WORTH_SAYING:
         side = "behind" if heard.skew > 0 else "ahead of"
         findings.append(
@@ -76,9 +77,9 @@ async def check(case: Case) -> list[Finding]:
     return findings
 
 
-def _answered(case: Case, status: int, seconds: float, location: str) -> Finding:
-    where = shown(case.url)
-    seen = f"it answers HTTP {status} in {seconds * 1000:.0f} ms"
+def _answered(case: Case, heard: Heard) -> Finding:
+    where, status, location = shown(case.url), heard.status, heard.headers.get("location", "")
+    seen = f"it answers HTTP {status} in {heard.seconds * 1000:.0f} ms"
     if status in (301, 302, 303, 307, 308):
         return _finding(
             "problem", f"{seen} and points to {shown(location) or 'nowhere'}", where,
@@ -87,8 +88,14 @@ def _answered(case: Case, status: int, seconds: float, location: str) -> Finding
         )  # fmt: skip
     if status >= 500:
         return _finding("problem", seen, where, "The server, or a proxy before it, is out of order.", "See its log.")
-    if status == 404:
-        return _finding("warning", seen, where, "There may be no MCP endpoint at this path.", "Check the URL's path.")
+    if heard.nothing_there:
+        return _finding(
+            "problem",
+            f"{seen}: there is no MCP server at this path",
+            where,
+            "Every call ends so.",
+            "Check the URL's path. A server that speaks only HTTP+SSE of 2024-11-05 needs --transport sse.",
+        )
     return _finding("ok", seen, where)
 
 

@@ -16,7 +16,7 @@ async def check(case: Case) -> list[Finding]:
     except Unreached as failure:
         return [_finding("unknown", f"which protocol it speaks could not be found out: {failure}", where)]
     if spoken.era == "unsettled":
-        return [_unsettled(spoken, where)]
+        return [_unsettled(spoken, where, case.login)]
     name = f", it calls itself {_printable(spoken.server)}" if spoken.server else ""
     findings = [_finding("ok", f"{spoken.era} era, revision {_printable(spoken.version or 'unnamed')}{name}", where)]
     if spoken.kept_session:
@@ -28,12 +28,12 @@ async def check(case: Case) -> list[Finding]:
     return findings
 
 
-def _unsettled(spoken: Spoken, where: str) -> Finding:
+def _unsettled(spoken: Spoken, where: str, login: str) -> Finding:
     status = spoken.heard.status
     if status in (401, 403):
         return _finding(
-            "unknown", f"which protocol it speaks cannot be told before a login (HTTP {status})", where,
-            todo="`interlock login`, then again.",
+            "unknown", f"which protocol it speaks cannot be told before a sign-in (HTTP {status})", where,
+            todo=f"{login}, then again.",
         )  # fmt: skip
     if spoken.offers:
         named = _printable(", ".join(spoken.offers))

@@ -40,7 +40,7 @@ async def check(machine: Machine) -> list[Finding]:
                     "warning",
                     "mcp-remote without any established connection",
                     _where(process),
-                    "It waits for a login, is idle, or has lost its server without noticing; calls through it may never "
+                    "It waits for a sign-in, is idle, or has lost its server without noticing; calls through it may never "
                     "be answered.",
                     f"Where a host's calls hang: end that process (kill {process.pid}) and restart the server in the host, "
                     "or let the host start `interlock bridge` (`interlock setup HOST URL`).",

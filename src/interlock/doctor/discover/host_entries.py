@@ -61,14 +61,15 @@ def _native(entry: Entry, case: Case, place: str) -> Iterator[Finding]:
     yield _finding(
         "warning" if binds else "note", f"{entry.host} also connects to it by itself, without a bridge", place,
         "Calls on that way carry no session binding, so what they write has no author." if binds
-        else "That way has no verdicts, and a login of its own.",
+        else "That way has no verdicts, and a sign-in of its own.",
         "Write through the bridge; take the entry out where it is not needed.",
     )  # fmt: skip
     if entry.literal_headers:
         yield _finding(
             "warning", f"the value of {', '.join(entry.literal_headers)} stands in the host's file", place,
             "Whoever reads the file, a backup or a repository has the credential.",
-            "Replace the credential, and keep it in an environment variable or a 0600 file (`auth: token`).",
+            "Replace the credential, and keep it in an environment variable or a 0600 file (`auth: token`, or --token-env "
+            "and --token-file).",
         )  # fmt: skip
 
 

@@ -9,14 +9,16 @@ from urllib.parse import urlsplit
 
 from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
+from interlock.doctor.probe import port_of
 from interlock.model.stage import Stage
+from interlock.upstream.oauth import network_words
 
 SOON_DAYS = 14
 
 
 async def check(case: Case) -> list[Finding]:
     parts = urlsplit(case.url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    host, port = parts.hostname or "", port_of(case.url)
     where = f"{host}:{port}"
     if parts.scheme != "https":
         if host in ("localhost", "127.0.0.1", "::1"):
@@ -40,7 +42,8 @@ async def check(case: Case) -> list[Finding]:
             )
         ]  # fmt: skip
     except (OSError, TimeoutError) as error:
-        return [_finding("unknown", f"no TLS connection could be made ({type(error).__name__})", where)]
+        _kind, why = network_words.why(error, host, port)
+        return [_finding("unknown", f"no TLS connection could be made: {why}", where)]
     made: ssl.SSLObject | None = writer.get_extra_info("ssl_object")
     version = (made.version() if made is not None else None) or "TLS"
     certificate = (made.getpeercert() if made is not None else None) or {}

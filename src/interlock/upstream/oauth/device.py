@@ -34,13 +34,15 @@ from interlock.upstream.oauth.pages import plain_words
 from interlock.upstream.oauth.private_files import StoreTrouble
 from interlock.upstream.oauth.refusal import Class, classify
 from interlock.upstream.oauth.server_clock import skew_at_issue
-from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, grant_from, read_answer
+from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, cleaned, grant_from, read_answer
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 DEFAULT_INTERVAL = 5.0
 """RFC 8628 section 3.2: where the server names none."""
 SLOWER_BY = 5.0
 """RFC 8628 section 3.5, slow_down."""
+MIN_INTERVAL = 1.0
+"""A server that names less (also in an older note) is asked once a second all the same."""
 MAX_INTERVAL = 60.0
 MAX_LIFETIME = 3600.0
 TOKEN_SECONDS = 10.0
@@ -135,7 +137,7 @@ class DeviceLogins:
             if answer.status == 429 or answer.status >= 500:
                 raise _unreachable(f"the device endpoint answered HTTP {answer.status}", ground.timing.knock_seconds)
             error = value.get("error")
-            word = plain_words(error, 64) if isinstance(error, str) else "no code"
+            word = cleaned(error, (registration.client_secret or "",), 64) if isinstance(error, str) else "no code"
             if word in ("invalid_client", "unauthorized_client") and registration.source == "dynamic":
                 ground.store.drop_registration(registration.issuer, registration.client_id)
             raise _impossible(f"the device endpoint answered HTTP {answer.status}: {word}")
@@ -161,7 +163,7 @@ class DeviceLogins:
             kind="device",
             device_code=code,
             user_code=plain_words(user_code, 64),
-            interval=_seconds(value.get("interval"), DEFAULT_INTERVAL, MAX_INTERVAL),
+            interval=max(_seconds(value.get("interval"), DEFAULT_INTERVAL, MAX_INTERVAL), MIN_INTERVAL),
             expires_at=time.time() + _seconds(value.get("expires_in"), 600.0, MAX_LIFETIME),
         )
         write_note(ground.root, id, note)
@@ -207,7 +209,7 @@ class DeviceLogins:
 
     async def _poll(self, id: str, note: FlowNote) -> None:
         """Ask until there is an answer (RFC 8628 sections 3.4 and 3.5). Holds the poller's lock."""
-        wait, lost = note.interval or DEFAULT_INTERVAL, False
+        wait, lost = _interval(note), False
         while True:
             await asyncio.sleep(wait)
             current = self._current(id, note.flow_id)
@@ -226,9 +228,9 @@ class DeviceLogins:
                     return await self._end(id, note, str(error), lost=lost)
             except TokenRefused as refusal:
                 if refusal.error == "authorization_pending":
-                    wait = note.interval or DEFAULT_INTERVAL
+                    wait = _interval(note)
                 elif refusal.error == "slow_down":
-                    slower = min((note.interval or DEFAULT_INTERVAL) + SLOWER_BY, MAX_INTERVAL)
+                    slower = min(_interval(note) + SLOWER_BY, MAX_INTERVAL)
                     note = write_note(self._ground.root, id, msgspec.structs.replace(note, interval=slower))
                     wait = slower
                 elif classify(refusal, early=False) in (Class.BUSY, Class.OUTAGE):
@@ -293,6 +295,11 @@ def _goes_on(
     if preset is not None and preset != note.registration.client_id:
         return False
     return not note.pending or set(scope) <= set(note.pending[-1].scope)
+
+
+def _interval(note: FlowNote) -> float:
+    """Seconds between two questions (RFC 8628 section 3.5), within reason whatever stands in the note."""
+    return min(max(note.interval or DEFAULT_INTERVAL, MIN_INTERVAL), MAX_INTERVAL)
 
 
 def _over(note: FlowNote, margin: float = 0.0) -> bool:

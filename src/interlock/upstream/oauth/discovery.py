@@ -87,9 +87,7 @@ class _Search:
         for post in (True, False):
             left = min(max(self._end - time.monotonic(), 0.0), max(self._share, 1.0))
             try:
-                answer = await (
-                    self._fetch.post_json(url, _KNOCK, left) if post else self._fetch.get(url, left)
-                )
+                answer = await (self._fetch.post_json(url, _KNOCK, left) if post else self._fetch.get(url, left))
             except FetchFailed as failure:
                 if failure.unconnected:
                     raise _gone(failure.what) from None
@@ -118,7 +116,10 @@ def _gone(why: str) -> DiscoveryFailed:
 def no_mcp_server(url: str) -> DiscoveryFailed:
     """The address answers 404 and asks for no sign-in."""
     return DiscoveryFailed(
-        f"HTTP 404: there is no MCP server at {shown(url)}.", todo="Check the path of its URL.", unreachable=False, gone=True
+        f"HTTP 404: there is no MCP server at {shown(url)}.",
+        todo="Check the path of its URL.",
+        unreachable=False,
+        gone=True,
     )
 
 
@@ -257,7 +258,9 @@ def _must_cover(resource: str, server: Address, settings: OAuth, remarks: list[s
     """The server's address has to lie within the resource (RFC 9728 section 3.3). Raises BadDocument."""
     if settings.resource is not None and settings.resource == resource:
         if not _covers(resource, server):
-            remarks.append("The resource metadata is for another address; the setting oauth.resource (--resource) says that this is meant so.")
+            remarks.append(
+                "The resource metadata is for another address; the setting oauth.resource (--resource) says that this is meant so."
+            )
         return
     if not _covers(resource, server):
         raise BadDocument(f"its resource is {resource[:300]!r}, which is not this server")
@@ -394,5 +397,6 @@ def _promises_pkce(metadata: ServerMetadata, settings: OAuth, remarks: list[str]
             unreachable=False,
         )
     remarks.append(
-        "The authorization server does not promise PKCE; oauth.allowMissingPkce (--allow-missing-pkce) goes on all the same. Not conforming."
+        "The authorization server does not promise PKCE; oauth.allowMissingPkce (--allow-missing-pkce) goes on all the same. Not "
+        "conforming."
     )

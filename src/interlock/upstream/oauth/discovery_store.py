@@ -18,7 +18,9 @@ KEPT = 8
 """Of one URL (a resource may change, and a setting may name another); the oldest go."""
 
 
-class _Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file holds. `override`: the resource that a setting named in place of the server's."""
+
     found: Discovered
     override: str | None = None
 
@@ -33,9 +35,7 @@ class DiscoveryStore:
         """Raises StoreTrouble."""
         id = f"{digest('url', found.server_url)}-{digest('resource', found.resource, override)}"
         private_files.make(self._root)
-        private_files.write(
-            self._root / f"{id}.found.json", encode("found", id, _Entry(found=found, override=override))
-        )
+        private_files.write(self._root / f"{id}.found.json", encode("found", id, Entry(found=found, override=override)))
         for _, name in self._entries(found.server_url)[KEPT:]:
             with contextlib.suppress(OSError):
                 os.unlink(self._root / name)
@@ -53,10 +53,10 @@ class DiscoveryStore:
                 return entry.found
         return None
 
-    def _read(self, name: str) -> _Entry | None:
+    def _read(self, name: str) -> Entry | None:
         try:
             content = private_files.read(self._root / name)
-            return None if content is None else decode("found", name.removesuffix(".found.json"), content, _Entry)[0]
+            return None if content is None else decode("found", name.removesuffix(".found.json"), content, Entry)[0]
         except (Unfit, Damaged, Newer):
             # It is found again by asking.
             return None

@@ -204,7 +204,9 @@ class _Deadline:
         else:
             return
         raise FetchFailed(
-            f"{shown(self._url)} did not answer within {network_words.seconds(self._seconds)}.", sent=self.progress.sent, timeout=True
+            f"{shown(self._url)} did not answer within {network_words.seconds(self._seconds)}.",
+            sent=self.progress.sent,
+            timeout=True,
         ) from None
 
 

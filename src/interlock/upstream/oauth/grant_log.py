@@ -14,15 +14,16 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from urllib.parse import quote, quote_plus
 
 from interlock.upstream.oauth import private_files
+from interlock.upstream.secret_forms import MASK, masked
 
 NAME = "grant.log"
 ROTATE_AT = 256 * 1024
 """Bytes; then it becomes `grant.log.1`, and the one before that goes."""
 TEXT_LIMIT = 500
-MASK = "[redacted]"
+MAX_READ = 64 * 1024
+"""Characters of a text that are looked at: far more than are shown, so that no secret is cut before it is masked."""
 
 _APPEND = os.O_RDWR | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCK_SECONDS = 0.1
@@ -55,7 +56,7 @@ class GrantLog:
     def write(self, event: str, about: str, text: str, secrets: Iterable[str] = ()) -> None:
         """One line: local time, build, process, event, what it is about (the resource's host), words. Never raises.
 
-        `secrets` are masked wherever they stand, also percent-encoded; pass every token and secret that is at hand.
+        `secrets` are masked wherever they stand, in all forms of secret_forms.py; pass every token and secret that is at hand.
         """
         with contextlib.suppress(Exception):
             self._append(self._line(event, about, text, tuple(secrets)))
@@ -63,7 +64,7 @@ class GrantLog:
     def _line(self, event: str, about: str, text: str, secrets: tuple[str, ...]) -> bytes:
         now = datetime.now().astimezone().isoformat(timespec="milliseconds")
         words = [now, _word(self._build()), str(os.getpid())]
-        words += [_word(_exact(event, secrets)), _word(_exact(about, secrets))]
+        words += [_word(masked(event, secrets, 1)), _word(masked(about, secrets, 1))]
         line = " ".join(words) + " " + mask(text, secrets)
         return line.rstrip().encode("utf-8", "replace") + b"\n"
 
@@ -144,7 +145,7 @@ def _closing(descriptor: int) -> Iterator[None]:
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
     """One line of at most 500 characters, printable, without the secrets given and without what looks like one."""
-    text = _exact(text, secrets)
+    text = masked(text[:MAX_READ], secrets, 1)
     text = _UNPRINTABLE.sub(" ", text)
     text = _JWT.sub(MASK, text)
     text = _SCHEME.sub(lambda found: f"{found[1]}{found[2]}{MASK}", text)
@@ -179,13 +180,6 @@ def _random(run: str) -> bool:
     if not upper + lower:
         return digits >= 20
     return digits >= 4 or (digits >= 1 and upper > 0 and lower > 0) or min(upper, lower) * 5 >= len(run)
-
-
-def _exact(text: str, secrets: Iterable[str]) -> str:
-    for secret in sorted({each for each in secrets if each}, key=len, reverse=True):
-        for form in {secret, quote(secret, safe=""), quote_plus(secret)}:
-            text = text.replace(form, MASK)
-    return text
 
 
 def _word(text: str) -> str:

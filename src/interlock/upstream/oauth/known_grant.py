@@ -13,11 +13,11 @@ from interlock.upstream.oauth.grant_store import StoreTrouble, grant_id, token_h
 from interlock.upstream.oauth.refresh import usable
 from interlock.upstream.oauth.server_clock import ServerClock
 from interlock.upstream.oauth.shared import Shared
+from interlock.upstream.secret_forms import masked
 
 LOOK_SECONDS = 0.25
 """How often the grant's file is looked at, so that a sign-in of another process is seen."""
 KEPT_SECRETS = 8
-MASK = "[redacted]"
 
 
 class KnownGrant:
@@ -93,9 +93,7 @@ class KnownGrant:
 
     def mask(self, text: str) -> str:
         """Without the secrets of this grant and of those before it: a late answer may quote an old one."""
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        return text
+        return masked(text, self._secrets)
 
     def _take(self, grant: Grant | None) -> None:
         before, self.grant = self.grant, grant

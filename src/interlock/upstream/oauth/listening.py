@@ -165,9 +165,13 @@ class OpenLogin:
                 async with self._ground.login_lock(self.id, LOCK_SECONDS):
                     return await self._judged(judged)
             except Busy:
-                return _page("Not yet", "Another process is just working on this sign-in. Reload this page in a moment.")
+                return _page(
+                    "Not yet", "Another process is just working on this sign-in. Reload this page in a moment."
+                )
             except StoreTrouble as trouble:
-                return _page("Not stored", f"The sign-in could not be stored: {trouble}", "Reload this page after that.")
+                return _page(
+                    "Not stored", f"The sign-in could not be stored: {trouble}", "Reload this page after that."
+                )
 
     async def _judged(self, judged: Code | Refused) -> Reply:
         """Under the login's lock. The note may have been taken from us since."""

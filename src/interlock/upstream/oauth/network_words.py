@@ -21,7 +21,9 @@ def why(error: BaseException, host: str, port: int) -> tuple[Kind, str]:
         causes.append(cause)
     for each in causes:
         if isinstance(each, ssl.SSLError):
-            reason = getattr(each, "verify_message", "") or (each.reason or "handshake failed").lower().replace("_", " ")
+            reason = getattr(each, "verify_message", "") or (each.reason or "handshake failed").lower().replace(
+                "_", " "
+            )
             return "tls", f"the TLS connection failed ({reason})"
     said = " ".join(str(each) for each in causes).lower()
     if any(words in said for words in _NAMES):

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from interlock.upstream.oauth.callback import split_query
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import Pending
-from interlock.upstream.oauth.pages import plain_words
+from interlock.upstream.oauth.tokens import cleaned
 
 MAX_CODE = 16 * 1024
 MAX_PASTED = 64 * 1024
@@ -29,7 +29,7 @@ class NotOurs:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The authorization server answered with an error (RFC 6749 section 4.1.2.1). Its words, cut."""
+    """The authorization server answered with an error (RFC 6749 section 4.1.2.1). Its words, masked and cut."""
 
     pending: Pending
     error: str
@@ -65,7 +65,9 @@ def judge(
     if bool(code) == bool(error) or len(code) > MAX_CODE:
         return NotOurs("it has neither a code nor an error, or both")
     if error:
-        return Refused(waiting, plain_words(error, 64), plain_words(one.get("error_description")))
+        sent = (waiting.state, waiting.verifier)
+        words = cleaned(one.get("error_description", ""), sent)
+        return Refused(waiting, cleaned(error, sent, 64), words)
     return Code(waiting, code)
 
 

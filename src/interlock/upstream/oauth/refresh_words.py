@@ -50,7 +50,9 @@ def held(server: str, grant: Grant, now: float) -> Fault:
 
 def unreachable(server: str, found: Discovered, what: str, seconds: float, *, kept: bool = True) -> Fault:
     """An outage of the authorization server. It never leads to a sign-in."""
-    return wait(server, f"the authorization server {found.issuer} could not be asked: {what.rstrip('.')}", seconds, kept=kept)
+    return wait(
+        server, f"the authorization server {found.issuer} could not be asked: {what.rstrip('.')}", seconds, kept=kept
+    )
 
 
 def wait(server: str, why: str, seconds: float, *, kept: bool = True) -> Fault:

@@ -72,7 +72,7 @@ async def register(
     if metadata.registration_endpoint is None:
         offers = ""
         if metadata.client_id_metadata_document_supported:
-            offers = " It takes Client ID Metadata Documents: oauth.clientMetadataUrl (--client-metadata-url) can name one that you host."
+            offers = " It takes Client ID Metadata Documents: oauth.clientMetadataUrl (--client-metadata-url) names yours."
         raise RegistrationFailed(
             f"The authorization server {shown(found.issuer)} does not let clients register themselves. {SET_CLIENT_ID}{offers}"
         )
@@ -173,7 +173,9 @@ def _check_document_url(url: str) -> None:
         if {".", ".."} & set(address.path.split("/")):
             raise BadAddress("its path has dot segments")
     except BadAddress as error:
-        raise RegistrationFailed(f"oauth.clientMetadataUrl (--client-metadata-url) cannot be a client id: {error}.") from None
+        raise RegistrationFailed(
+            f"oauth.clientMetadataUrl (--client-metadata-url) cannot be a client id: {error}."
+        ) from None
 
 
 async def declared_redirects(fetch: Fetcher, url: str, seconds: float) -> tuple[str, ...] | None:

@@ -43,8 +43,8 @@ def rejected(server: str, address: str, why: str) -> Fault:
     return Fault(
         "token-rejected",
         f"{server}: the server rejected a token that was issued to it a moment ago ({why}). It did not act on the request. "
-        f"`interlock doctor bridge {address}` compares what the token says with what was expected; the setting oauth.resource (--resource) overrides "
-        "the resource that is asked for.",
+        f"`interlock doctor bridge {address}` compares what the token says with what was expected; the setting "
+        "oauth.resource (--resource) overrides the resource that is asked for.",
         stage=Stage.AUTHORIZE, verdict=Verdict.NEVER_REACHED, server=server, http_status=401,
     )  # fmt: skip
 

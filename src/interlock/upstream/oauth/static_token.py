@@ -12,6 +12,7 @@ from interlock.manifest.config import TokenSource
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
+from interlock.upstream.secret_forms import masked
 
 MAX_BYTES = 64 * 1024
 
@@ -60,10 +61,7 @@ class StaticToken:
         return
 
     def mask(self, text: str) -> str:
-        for token in self._sent:
-            if len(token) >= 6:
-                text = text.replace(token, "[redacted]")
-        return text
+        return masked(text, self._sent)
 
     def _value(self) -> str:
         """Raises Fault where there is no token, or one that cannot be used."""

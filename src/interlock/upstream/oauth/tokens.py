@@ -20,10 +20,11 @@ from interlock.upstream.oauth import scopes
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Answer
 from interlock.upstream.oauth.grant import Grant, Registration
+from interlock.upstream.oauth.grant_log import MAX_READ, mask
+from interlock.upstream.secret_forms import MASK, masked
 
 MAX_TOKEN: Final = 32 * 1024
 MAX_DESCRIPTION: Final = 200
-MASK: Final = "[redacted]"
 _MAX_LIFETIME: Final = 10 * 366 * 86400.0
 _MAX_MOMENT: Final = 1e11
 """Numbers above it are milliseconds or nonsense, not seconds since the epoch."""
@@ -83,7 +84,7 @@ def read_answer(answer: Answer, secrets: Iterable[str] = ()) -> Tokens:
         raise TokenRefused(
             answer.status,
             cleaned(error, secrets, 64),
-            cleaned(description, secrets) if isinstance(description, str) else "",
+            cleaned(mask(description, secrets), secrets) if isinstance(description, str) else "",
         )
     if not 200 <= answer.status < 300:
         raise BadTokenAnswer(answer.status, "the token endpoint refused and gave no OAuth error")
@@ -218,10 +219,8 @@ def wrong_audience(token: str, expected: str) -> str | None:
 
 
 def cleaned(text: str, secrets: Iterable[str], limit: int = MAX_DESCRIPTION) -> str:
-    """A server's text for people: secrets and tokens masked, one line, cut to `limit` characters."""
-    text = text[: 16 * MAX_DESCRIPTION]
-    for secret in sorted({each for each in secrets if len(each) >= 6}, key=len, reverse=True):
-        text = text.replace(secret, MASK)
+    """A server's text for people: secrets (in all forms of secret_forms.py) and tokens masked, one line, cut to `limit` characters."""
+    text = masked(text[:MAX_READ], secrets)
     text = _JWT.sub(MASK, text)
     text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return text if len(text) <= limit else text[: limit - 3] + "..."
