@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.install.conftest import as_installed
 from tests.oauth.clicker import click
 
 from interlock.build import build
@@ -280,8 +281,13 @@ def _know_of_a_release(home: Path) -> None:
     (home / "update.json").write_text(json.dumps({"at": time.time(), "newest": "99.0.0", "trouble": None}))
 
 
-async def test_the_answer_that_follows_a_newer_release_says_so_once(environ: dict[str, str], lab: AuthLab) -> None:
+async def test_the_answer_that_follows_a_newer_release_says_so_once(
+    environ: dict[str, str], lab: AuthLab, tmp_path: Path
+) -> None:
     _know_of_a_release(Path(environ["INTERLOCK_HOME"]))
+    environ["PYTHONPATH"] = str(
+        as_installed(tmp_path / "site-packages")
+    )  # one that came from an index hears of releases
     environ = {name: value for name, value in environ.items() if name not in ("CI", "INTERLOCK_NO_UPDATE")}
     environ["LAB_TOKEN"] = lab.personal_token
     async with bridge(environ, lab.url, "--token-env", "LAB_TOKEN") as host:

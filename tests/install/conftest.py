@@ -50,7 +50,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder for PYTHONPATH of this checkout as pip leaves it when it took it from an index."""
-    folder = tmp_path_factory.mktemp("installed") / "site-packages"
+    return as_installed(tmp_path_factory.mktemp("installed") / "site-packages")
+
+
+def as_installed(folder: Path) -> Path:
+    """Make that folder."""
     shutil.copytree(PACKAGE, folder / "interlock", ignore=shutil.ignore_patterns("__pycache__", "lab", "demo"))
     info = folder / f"interlock_gateway-{__version__}.dist-info"
     info.mkdir()

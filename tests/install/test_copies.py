@@ -15,7 +15,7 @@ import pytest
 
 from interlock import __version__
 from interlock.build import build
-from interlock.install import closure, laying, prune, record
+from interlock.install import closure, launcher, laying, prune, record
 from interlock.install.places import Places, is_copy_name, read_current
 
 from .conftest import Copy, Tree, run
@@ -229,7 +229,6 @@ def test_start_says_what_is_missing(interlock_home: Path, copy: Copy, clean: dic
     places, name = Places(interlock_home), copy("1.0.0")
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: Path(places.current).write_text(f"{name}\ncpython-10\n{laying.interpreter().path}\n"), "cpython-10"),
-        (lambda: Path(places.current).write_text(f"{name}\nx\n/nonexistent/python\n"), "/nonexistent/python, is gone"),
         (
             lambda: Path(places.current).write_text(f"../x\ncpython\n{laying.interpreter().path}\n"),
             "does not name a copy",
@@ -253,12 +252,37 @@ def test_start_says_what_is_missing(interlock_home: Path, copy: Copy, clean: dic
 
 
 @posix
-def test_start_refuses_a_folder_that_others_can_write(interlock_home: Path, copy: Copy, clean: dict[str, str]) -> None:
+def test_the_launcher_says_that_its_python_is_gone(interlock_home: Path, copy: Copy, clean: dict[str, str]) -> None:
+    places = Places(interlock_home)
+    copy("1.0.0")
+    launcher.write(places, "/nonexistent/python")
+    ended = run([places.launcher, "--version"], clean)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (8, "", 1)
+    assert "/nonexistent/python, is gone" in ended.stderr
+    assert "update --lay" in ended.stderr
+
+
+@posix
+@pytest.mark.parametrize("which", ["home", "app", "lib"])
+def test_start_refuses_a_folder_that_others_can_write(
+    which: str, interlock_home: Path, copy: Copy, clean: dict[str, str]
+) -> None:
     places, name = Places(interlock_home), copy("1.0.0")
-    os.chmod(places.lib(name), 0o777)
+    os.chmod({"home": places.home, "app": places.app, "lib": places.lib(name)}[which], 0o777)
     ended = run([places.launcher, "--version"], clean)
     assert ended.returncode == 8
     assert "other users can write" in ended.stderr
+
+
+@posix
+def test_no_file_of_a_folder_names_what_is_started(interlock_home: Path, copy: Copy, clean: dict[str, str]) -> None:
+    """What others may have written in `app` is looked at before any of it runs."""
+    places, name = Places(interlock_home), copy("1.0.0")
+    foreign = interlock_home.parent / "foreign"
+    foreign.write_text("#!/bin/sh\necho foreign\n")
+    foreign.chmod(0o755)
+    Path(places.current).write_text(f"{name}\n{sys.implementation.cache_tag}\n{foreign}\n")
+    assert run([places.launcher, "--version"], clean).stdout.strip() == name
 
 
 @posix

@@ -16,13 +16,9 @@ from interlock.install.places import Places, write_whole
 _SHELL = """\
 #!/bin/sh
 # Starts the Interlock that app/current names. Written by `interlock setup` and `interlock update`; do not edit.
+# The interpreter stands here and not in a file of app/: what others might write is looked at before it is believed.
 home={home}
-if [ ! -r "$home/app/current" ]; then
-  echo "interlock: $home/app/current cannot be read, so there is no home copy to run; {repair}" >&2
-  exit 8
-fi
-name= tag= python=
-{{ read -r name; read -r tag; read -r python; }} <"$home/app/current"
+python={python}
 if [ ! -x "$python" ]; then
   echo "interlock: the Python of the home copy, $python, is gone; {repair}" >&2
   exit 8
@@ -45,9 +41,9 @@ exit /b %ERRORLEVEL%
 REPAIR = "'interlock update --lay', run from any installed Interlock, makes a new one"
 
 
-def shell_text(home: str) -> str:
+def shell_text(home: str, python: str) -> str:
     """The POSIX launcher for one home. It holds the home's path, so that a symbolic link to it works too."""
-    return _SHELL.format(home=shlex.quote(home), repair=REPAIR)
+    return _SHELL.format(home=shlex.quote(home), python=shlex.quote(python), repair=REPAIR)
 
 
 def batch_text(python: str) -> str:
@@ -57,7 +53,7 @@ def batch_text(python: str) -> str:
 
 def write(places: Places, python: str) -> None:
     """Write launcher and start.py where they are not there just so already."""
-    text = batch_text(python).replace("\n", "\r\n") if os.name == "nt" else shell_text(places.home)
+    text = batch_text(python).replace("\n", "\r\n") if os.name == "nt" else shell_text(places.home, python)
     _renew(places.launcher, text.encode(), 0o700)
     own = Path(__file__).with_name("start.py").read_bytes()
     _renew(os.path.join(places.bin, "start.py"), own, 0o600)

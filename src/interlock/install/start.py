@@ -29,7 +29,7 @@ def run() -> int:
     else:
         raise SystemExit(_say(f"{os.path.join(home, 'app')} is being changed all the time; try again"))
     lib = os.path.join(home, "app", name, "lib")
-    for path in (os.path.join(home, "bin"), os.path.join(home, "app"), os.path.dirname(lib), lib):
+    for path in (home, os.path.join(home, "bin"), os.path.join(home, "app"), os.path.dirname(lib), lib):
         _check(path)
     sys.path.insert(0, lib)
     sys.argv[0] = os.path.join(home, "bin", "interlock")

@@ -82,6 +82,8 @@ class OAuth:
     client_secret_env: str | None = None
     client_metadata_url: str | None = None
     """A Client ID Metadata Document that somebody hosts for this client."""
+    issuer: str | None = None
+    """The only authorization server to sign in at, by its issuer identifier; unset: the one that the server names."""
     callback_port: int | None = None
     """The loopback port of the redirect URI; unset: a stable one of our own."""
     allow_missing_pkce: bool = False

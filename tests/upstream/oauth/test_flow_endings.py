@@ -217,7 +217,7 @@ async def test_the_owner_itself_takes_a_pasted_address(tmp_path: Path, server: S
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda url: url.replace("state=", "state=x"), "belongs to no login"),
+        (lambda url: url.replace("state=", "state=x"), "belongs to no sign-in"),
         (lambda url: url.partition("&iss=")[0], "no `iss`"),
         (lambda url: url.partition("?")[0], "no `state` in it"),
         (lambda url: "", "no `state` in it"),

@@ -71,7 +71,7 @@ def test_a_taken_port_says_who_has_it_and_what_to_do() -> None:
     fixed = ports.PortTaken(8123, "python3 (process 17)", fixed=True)
     assert (fixed.slug, fixed.verdict, fixed.retry) == ("port-taken", Verdict.WAIT, "later")
     assert "port 8123, and python3 (process 17) holds it" in fixed.message
-    ours = PortTaken(4000, "another sign-in of Interlock (process 7)", fixed=True, ours=True)
+    ours = ports.PortTaken(4000, "another sign-in of Interlock (process 7)", fixed=True, ours=True)
     assert "End it" not in ours.message
     assert "Finish that one, or wait" in ours.message
     assert "another oauth.callbackPort (--callback-port) that the authorization server knows" in fixed.message

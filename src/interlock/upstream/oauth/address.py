@@ -14,6 +14,8 @@ MAX_LENGTH = 4096
 _PARTS = re.compile(r"(?i:(https?))://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 # Printable ASCII without what RFC 3986 keeps out of a URI and what programs read in different ways.
 _CLEAN = re.compile(r"[!#-;=?-\[\]_a-z~]+")
+# Clients and servers take them out at different moments, so the path that was judged is not the one that is asked for.
+_DOT_SEGMENTS = re.compile(r"/(?:\.|%2e){1,2}(?:/|\Z)", re.IGNORECASE)
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::([0-9]{1,5}))?")
 
 
@@ -60,8 +62,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def has_dot_segments(path: str) -> bool:
+    """Whether a path has `.` or `..` for a segment, also written with `%2e` (RFC 3986 section 5.2.4)."""
+    return _DOT_SEGMENTS.search(path) is not None
+
+
 def take_apart(url: str) -> Address:
-    """The parts of an http or https URL. Raises BadAddress for anything else, and for a user or password in it."""
+    """The parts of an http or https URL. Raises BadAddress for anything else, for a user or password in it, and for dot segments."""
     if len(url) > MAX_LENGTH:
         raise BadAddress(f"longer than {MAX_LENGTH} characters")
     match = _PARTS.fullmatch(url)
@@ -75,6 +82,8 @@ def take_apart(url: str) -> Address:
     host = _AUTHORITY.fullmatch(authority)
     if host is None:
         raise BadAddress("it names no host")
+    if has_dot_segments(path):
+        raise BadAddress("its path has dot segments")
     port = int(host[2]) if host[2] else 443 if scheme.lower() == "https" else 80
     if not 0 < port < 65536:
         raise BadAddress("its port is out of range")

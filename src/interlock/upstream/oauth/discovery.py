@@ -15,6 +15,7 @@ from interlock.upstream.oauth.challenge import Bearer
 from interlock.upstream.oauth.documents import Discovered, ResourceMetadata, ServerMetadata
 from interlock.upstream.oauth.fetch import Answer, Fetcher, FetchFailed
 from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
+from interlock.upstream.oauth.resource_fit import is_own, must_cover, own_resource, usual_places
 
 MAX_CANDIDATES = 8
 """Addresses of resource metadata, and authorization servers, that are tried."""
@@ -143,14 +144,17 @@ async def discover(
         raise DiscoveryFailed(f"No grant is asked for {shown(server_url)}: {error}.", unreachable=False) from None
     search = _Search(fetch, server, seconds)
     remarks: list[str] = []
-    resource = await _resource(search, server, challenge, settings, remarks)
-    conventional = resource is None
-    if conventional and challenge is None and await search.has_no_mcp_server(server_url):
+    resource, vouched = await _resource(search, server, challenge, settings, remarks)
+    if resource is None and challenge is None and await search.has_no_mcp_server(server_url):
         raise no_mcp_server(server_url)
     named = resource.authorization_servers if resource is not None else ()
-    if resource is not None and not named:
+    if settings.issuer is not None:
+        issuers = _only(settings.issuer, named or (server.root,), published=bool(named))
+    else:
+        issuers = _issuers(named, prefer_issuer) if named else (server.root,)
+    conventional = resource is None and issuers == (server.root,)
+    if resource is not None and not named and issuers == (server.root,):
         remarks.append("The resource metadata names no authorization server; the server's own origin was taken.")
-    issuers = _issuers(named, prefer_issuer) if named else (server.root,)
     metadata = await _server(search, issuers, server, remarks, conventional)
     if metadata is not None:
         _has_endpoints(metadata, settings)
@@ -159,14 +163,18 @@ async def discover(
         metadata = _usual_endpoints(server)
         remarks.append("The server publishes no metadata at all; the endpoints of revision 2025-03-26 are taken.")
         _has_endpoints(metadata, settings)
+        _nobody_promises_pkce(server, settings, remarks)
+    own = resource.resource if resource is not None else own_resource(server)
+    asked_for = settings.resource or own
     return Discovered(
         server_url=server_url,
-        resource=settings.resource or (resource.resource if resource is not None else _own_resource(server)),
+        resource=asked_for,
         issuer=metadata.issuer,
         metadata=metadata,
         scopes_supported=resource.scopes_supported if resource is not None else None,
         challenge_scope=challenge.scope if challenge is not None else None,
         conventional=conventional,
+        borrowed=not (is_own(asked_for, server) or (vouched and asked_for == own)),
         remarks=tuple(remarks),
     )
 
@@ -188,13 +196,16 @@ async def issuer_metadata(fetch: Fetcher, issuer: str, server_url: str, seconds:
 
 async def _resource(
     search: _Search, server: Address, challenge: Bearer | None, settings: OAuth, remarks: list[str]
-) -> ResourceMetadata | None:
-    """The resource metadata that fits the server; None where the server has none."""
+) -> tuple[ResourceMetadata | None, bool]:
+    """The resource metadata that fits the server, None where it has none; and whether it fits without a setting that says so."""
     wrong: list[str] = []
     claimed = ""
     named = challenge.resource_metadata[:MAX_CANDIDATES] if challenge is not None else ()
-    usual = tuple(_resource_places(server))
+    usual = tuple(usual_places(server))
     for url in dict.fromkeys((*named, *usual)):
+        if wrong and named and url not in named:
+            # What the challenge names is the server's own word, and it speaks of another resource: nothing replaces it.
+            break
         try:
             permitted(url, loopback=server.loopback)
         except BadAddress as error:
@@ -209,7 +220,7 @@ async def _resource(
         try:
             noted: list[str] = []
             found = resource_metadata(document, noted)
-            _must_cover(found.resource, server, settings, noted)
+            vouched = must_cover(found.resource, server, url, settings, noted)
         except BadDocument as error:
             wrong.append(f"{shown(url)}: {error}")
             claimed = claimed or str(document.get("resource") or "")
@@ -217,7 +228,7 @@ async def _resource(
         remarks += noted
         if named and url not in named:
             remarks.append(f"The resource metadata that the challenge names could not be used; {shown(url)} was taken.")
-        return found
+        return found, vouched
     if wrong:
         search.seen[:0] = wrong
         raise search.failure(
@@ -228,7 +239,7 @@ async def _resource(
         raise search.failure(f"The resource metadata of {shown(server.root + server.path)} could not be read.", "")
     if named:
         remarks.append("The challenge names resource metadata that is not there; the server's own origin was taken.")
-    return None
+    return None, False
 
 
 def _cure(claimed: str) -> str:
@@ -245,44 +256,6 @@ def _cure(claimed: str) -> str:
     )
 
 
-def _resource_places(server: Address) -> Iterator[str]:
-    """RFC 9728 section 3.1: the well-known path goes between host and path; then the root one."""
-    well_known = f"{server.root}/.well-known/oauth-protected-resource"
-    path = server.path.rstrip("/")
-    if path or server.query:
-        yield f"{well_known}{path}{server.query}"
-    yield well_known
-
-
-def _must_cover(resource: str, server: Address, settings: OAuth, remarks: list[str]) -> None:
-    """The server's address has to lie within the resource (RFC 9728 section 3.3). Raises BadDocument."""
-    if settings.resource is not None and settings.resource == resource:
-        if not _covers(resource, server):
-            remarks.append(
-                "The resource metadata is for another address; the setting oauth.resource (--resource) says that this is meant so."
-            )
-        return
-    if not _covers(resource, server):
-        raise BadDocument(f"its resource is {resource[:300]!r}, which is not this server")
-
-
-def _covers(resource: str, server: Address) -> bool:
-    try:
-        claimed = take_apart(resource)
-    except BadAddress:
-        return False
-    if claimed.origin != server.origin or claimed.fragment or (claimed.query and claimed.query != server.query):
-        return False
-    path = claimed.path.rstrip("/")
-    return server.path.rstrip("/") == path or server.path.startswith(f"{path}/")
-
-
-def _own_resource(server: Address) -> str:
-    """The server's own address as a resource: no fragment, and no slash after a bare host (2026-07-28: Canonical Server URI)."""
-    path = "" if server.path == "/" and not server.query else server.path
-    return f"{server.root}{path}{server.query}"
-
-
 # -- the authorization server
 
 
@@ -293,6 +266,24 @@ def _issuers(named: tuple[str, ...], preferred: str | None) -> tuple[str, ...]:
             if issuer == preferred or same_but_slash(issuer, preferred):
                 return (issuer,)
     return tuple(dict.fromkeys(named))[:MAX_CANDIDATES]
+
+
+def _only(issuer: str, named: tuple[str, ...], *, published: bool) -> tuple[str, ...]:
+    """The authorization server that the settings name, and no other. Raises DiscoveryFailed where the server names others.
+
+    A server that publishes nothing has nothing against it (2026-07-28, authorization-server-discovery: pre-configured values).
+    """
+    for each in named:
+        if each == issuer or same_but_slash(each, issuer):
+            return (each,)
+    if not published:
+        return (issuer,)
+    listed = ", ".join(shown(each) for each in named[:4])
+    raise DiscoveryFailed(
+        f"The server names the authorization server {listed}, and the settings allow {shown(issuer)} alone (oauth.issuer, --issuer).",
+        todo="Nothing was sent to it. Ask the server's operator; if it has moved, correct the setting.",
+        unreachable=False,
+    )
 
 
 async def _server(
@@ -381,6 +372,27 @@ def _has_endpoints(metadata: ServerMetadata, settings: OAuth) -> None:
             todo="Choose another oauth.flow (--flow), or ask its operator.",
             unreachable=False,
         )
+
+
+def _nobody_promises_pkce(server: Address, settings: OAuth, remarks: list[str]) -> None:
+    """A server that publishes nothing promises no PKCE either, and MCP 2026-07-28 has no exception for it. Raises DiscoveryFailed.
+
+    Revision 2025-03-26 knew servers without metadata and asked them to check PKCE; on this machine that is believed. On
+    the way to another one a code can be stolen, so it takes the setting.
+    """
+    if settings.flow != "browser":
+        return
+    if not server.loopback and not settings.allow_missing_pkce:
+        raise DiscoveryFailed(
+            f"{shown(server.root)} publishes no metadata, so nothing says that it checks PKCE with S256, and MCP forbids a sign-in "
+            "there.",
+            todo="Ask its operator to publish it (RFC 8414); or, knowing the risk that a stolen code can be used, set "
+            "oauth.allowMissingPkce (--allow-missing-pkce) for this server. That is not conforming.",
+            unreachable=False,
+        )
+    remarks.append(
+        "Not conforming: nothing says that the authorization server checks PKCE. The challenge (S256) is sent all the same."
+    )
 
 
 def _promises_pkce(metadata: ServerMetadata, settings: OAuth, remarks: list[str]) -> None:

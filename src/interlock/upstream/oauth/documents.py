@@ -47,5 +47,8 @@ class Discovered(msgspec.Struct, frozen=True, kw_only=True):
     """From the challenge that led here; it is authoritative (2026-07-28, authorization: Scope Selection)."""
     conventional: bool = False
     """True where the server had no resource metadata and its origin was taken as the issuer (2025-03-26)."""
+    borrowed: bool = False
+    """True where only a setting says that `resource` is meant for this server: it is neither the server's own URL nor
+    what the server's own origin names. Then the grant is for `server_url` alone (`filed_under`)."""
     remarks: tuple[str, ...] = ()
     """What is not as the specification asks and was tolerated, in sentences for people."""

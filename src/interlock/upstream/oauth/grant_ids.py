@@ -7,6 +7,8 @@ import re
 
 import msgspec
 
+from interlock.upstream.oauth.documents import Discovered
+
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -16,6 +18,17 @@ def grant_id(resource: str, issuer: str, preset_client: str | None) -> str:
     Raw strings: `https://a` and `https://a/` are two (RFC 8414 section 3.3).
     """
     return digest("grant", resource, issuer, preset_client)
+
+
+def filed_under(found: Discovered, preset_client: str | None) -> str:
+    """The id of the grant for what was discovered.
+
+    Servers with one resource share its grant, where the resource is their own or their origin says so. One that only a
+    setting gives the resource has a grant of its own: a person signed in for another server, not for it.
+    """
+    if found.borrowed:
+        return digest("grant", found.resource, found.issuer, preset_client, found.server_url)
+    return grant_id(found.resource, found.issuer, preset_client)
 
 
 def digest(*parts: str | None) -> str:
