@@ -10,8 +10,8 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from interlock.build import build
 from interlock.install import laying, proof, proof_native, settings
 from interlock.install.places import Places
 from interlock.lab.auth.lab import AuthLab
+from interlock.upstream.oauth.flow_note import read_note
 
 from .conftest import run, until
 
@@ -240,15 +241,16 @@ def test_a_remembered_list_is_no_proof(person: dict[str, str], laid: Path, tmp_p
     assert "It works" not in again.stdout
 
 
-@asynccontextmanager
-async def leaving_nobody(home: Path) -> AsyncIterator[None]:
+@contextmanager
+def leaving_nobody(home: Path) -> Iterator[None]:
     """Bridges that would wait two minutes for a person end with the test."""
     try:
         yield
     finally:
-        for note in home.glob("grants/*.flow.json"):
-            with suppress(OSError):
-                os.kill(json.loads(note.read_text())["pid"], signal.SIGKILL)
+        for file in home.glob("grants/*.flow.json"):
+            note = read_note(file.parent, file.name.removesuffix(".flow.json"))
+            if note is not None:
+                os.kill(note.pid, signal.SIGKILL)
 
 
 async def test_without_a_grant_the_address_is_told_and_opened(
@@ -261,22 +263,23 @@ async def test_without_a_grant_the_address_is_told_and_opened(
     browser.chmod(0o755)
     environ = person | {"BROWSER": str(browser)}
     flags = ("--no-updates", "--home", str(laid))
-    async with AuthLab() as lab, leaving_nobody(laid):
-        token = ("--token-env", "LAB_TOKEN")
-        known = await asyncio.to_thread(
-            lambda: setup("opencode", lab.url, *token, *flags, environ=environ | {"LAB_TOKEN": lab.personal_token})
-        )
-        assert known.returncode == 0, known.stdout + known.stderr
-        quiet = await asyncio.to_thread(lambda: setup("opencode", lab.url, *flags, "--no-browser", environ=environ))
-        assert quiet.returncode == 6, quiet.stdout + quiet.stderr
-        assert not opened.exists()
-        done = await asyncio.to_thread(lambda: setup("opencode", lab.url, *flags, environ=environ))
-        assert done.returncode == 6, done.stdout + done.stderr
-        assert "Sign in once for this machine to use it:" in done.stdout
-        url = next(line.strip() for line in done.stdout.splitlines() if line.startswith("  http"))
-        assert "code_challenge=" in url
-        await asyncio.to_thread(until, lambda: opened.exists() and opened.read_text().endswith("\n"))
-        assert opened.read_text().split() == [url], "one page for one sign-in"
+    with leaving_nobody(laid):
+        async with AuthLab() as lab:
+            token = ("--token-env", "LAB_TOKEN")
+            known = await asyncio.to_thread(
+                lambda: setup("opencode", lab.url, *token, *flags, environ=environ | {"LAB_TOKEN": lab.personal_token})
+            )
+            assert known.returncode == 0, known.stdout + known.stderr
+            quiet = await asyncio.to_thread(lambda: setup("opencode", lab.url, *flags, "--no-browser", environ=environ))
+            assert quiet.returncode == 6, quiet.stdout + quiet.stderr
+            assert not opened.exists()
+            done = await asyncio.to_thread(lambda: setup("opencode", lab.url, *flags, environ=environ))
+            assert done.returncode == 6, done.stdout + done.stderr
+            assert "Sign in once for this machine to use it:" in done.stdout
+            url = next(line.strip() for line in done.stdout.splitlines() if line.startswith("  http"))
+            assert "code_challenge=" in url
+            await asyncio.to_thread(until, lambda: opened.exists() and opened.read_text().endswith("\n"))
+            assert opened.read_text().split() == [url], "one page for one sign-in"
 
 
 def test_a_server_that_is_away(person: dict[str, str], laid: Path) -> None:

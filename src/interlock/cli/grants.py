@@ -49,7 +49,8 @@ async def _listeners(everything: list[Kept]) -> dict[str, bool]:
     from interlock.upstream.oauth.identity import Identity, ask
 
     notes = {each.id: each.note for each in everything if each.note is not None and each.note.kind == "browser"}
-    answers = await asyncio.gather(*(ask(note.port) for note in notes.values()))
+    keys = {id: note.key for id, note in notes.items()}
+    answers = await asyncio.gather(*(ask(note.port, keys.get) for note in notes.values()))
     return {
         id: isinstance(answer, Identity) and answer.flow == note.flow_id and answer.open
         for (id, note), answer in zip(notes.items(), answers, strict=True)

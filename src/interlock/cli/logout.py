@@ -51,7 +51,8 @@ def _chosen(args: argparse.Namespace) -> list[Kept]:
     """What is filed for the server: by its URL, and by what discovery found for that URL. Raises NoTarget."""
     from interlock.doctor import kept
     from interlock.upstream.oauth.client_of import preset_of
-    from interlock.upstream.oauth.grant_store import GrantStore, grant_id
+    from interlock.upstream.oauth.grant_ids import filed_under
+    from interlock.upstream.oauth.grant_store import GrantStore
 
     everything = kept.look(home_from(args))
     if args.all:
@@ -61,7 +62,7 @@ def _chosen(args: argparse.Namespace) -> list[Kept]:
     if target.transport.oauth is not None:
         settings = target.transport.oauth
         found = GrantStore(home_from(args)).recalled(target.url, settings.resource)
-        id = found and grant_id(found.resource, found.issuer, preset_of(settings, os.environ))
+        id = found and filed_under(found, preset_of(settings, os.environ))
     return [each for each in everything if each.id == id or each.server_url == target.url]
 
 

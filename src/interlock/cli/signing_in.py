@@ -26,8 +26,9 @@ from interlock.upstream.oauth.discovery import DiscoveryFailed, discover, no_mcp
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import read_note
 from interlock.upstream.oauth.grant import Grant
-from interlock.upstream.oauth.grant_store import grant_id
-from interlock.upstream.oauth.moved import former_issuer, sentence
+from interlock.upstream.oauth.grant_ids import filed_under
+from interlock.upstream.oauth.issuer_binding import allowed, bound_to, check
+from interlock.upstream.oauth.moved import former_issuer, neighbour, not_for_this, sentence
 from interlock.upstream.oauth.offer import Offer
 from interlock.upstream.oauth.refresh import NeedLogin, renew, usable
 from interlock.upstream.oauth.registration import RegistrationFailed
@@ -139,11 +140,13 @@ class SignIn:
         redirect = (await asyncio.to_thread(sys.stdin.readline)).strip() if text == "-" else text.strip()
         found = self._shared.store.recalled(self._target.url, self._settings.resource)
         try:
-            if found is None:
+            if found is None or not allowed(self._settings, found.issuer):
                 found = await self._discover((await self._asked())[1])
             return self._granted(await self._shared.logins.paste(self._id(found), redirect, STEP_SECONDS), "signed in")
         except DiscoveryFailed as failure:
             return self._undiscovered(failure)
+        except RegistrationFailed as failure:
+            return self._said(CONFIGURATION, failure.what)
         except Unreached as failure:
             return self._said(NEVER_REACHED, f"{failure}.")
         except Fault as fault:
@@ -166,7 +169,10 @@ class SignIn:
 
     async def _discover(self, challenge: Bearer | None) -> Discovered:
         with self._patiently("still asking how to sign in there"):
-            found = await discover(self._shared.fetch, self._target.url, challenge, self._settings, STEP_SECONDS)
+            shared, url, settings = self._shared, self._target.url, self._settings
+            bound = bound_to(shared.store, url, settings, shared.environ)
+            found = await discover(shared.fetch, url, challenge, settings, STEP_SECONDS, prefer_issuer=bound)
+        check(shared.store, found, settings, shared.environ)
         self._shared.store.remember(found, override=self._settings.resource)
         return found
 
@@ -190,9 +196,13 @@ class SignIn:
         former = former_issuer((grant for _id, grant in self._shared.store.all()), found)
         if former is not None:
             complain(f"{self._target.name}: {sentence(former, found)}.")
+            return
+        other = neighbour((grant for _id, grant in self._shared.store.all()), found)
+        if other is not None:
+            complain(f"{self._target.name}: {not_for_this(other, found)}.")
 
     def _id(self, found: Discovered) -> str:
-        return grant_id(found.resource, found.issuer, preset_of(self._settings, self._shared.environ))
+        return filed_under(found, preset_of(self._settings, self._shared.environ))
 
     async def _without_a_person(self, id: str, found: Discovered, before: Grant | None) -> Grant | None:
         """The grant that is there, renewed where it has to be. None where only a login helps. Raises Fault."""

@@ -51,6 +51,8 @@ class SignOut:
 
     async def _revoke(self, grant: Grant) -> str | None:
         """None where it is done, else why not. The refresh token first: it is what lives long."""
+        if grant.registration.issuer != grant.issuer:
+            return "the client that it was given to belongs to another authorization server"
         try:
             endpoint = await self._endpoint(grant)
         except DiscoveryFailed as failure:

@@ -19,7 +19,7 @@ from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Fetcher
 from interlock.upstream.oauth.grant import Grant
-from interlock.upstream.oauth.grant_ids import grant_id
+from interlock.upstream.oauth.grant_ids import filed_under
 from interlock.upstream.oauth.moved import former_issuer
 from interlock.upstream.oauth.refresh import usable
 from interlock.upstream.oauth.static_token import StaticToken
@@ -152,7 +152,7 @@ class Case:
         everything = await asyncio.to_thread(kept.look, self.machine.home)
         found = await self.found()
         if found is not None:
-            id = grant_id(found.resource, found.issuer, self.preset())
+            id = filed_under(found, self.preset())
             return next((each for each in everything if each.id == id), None)
         return next((each for each in everything if each.server_url == self.url), None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -53,6 +54,18 @@ def look(home: Path) -> list[Kept]:
     except OSError:
         return []
     return [_one(folder, id) for id in sorted(found)]
+
+
+def key_of(home: Path) -> Callable[[str], str | None]:
+    """Finds the secret of an open sign-in, with which its owner proves that the port is its (identity.py)."""
+
+    def key(id: str) -> str | None:
+        if re.fullmatch(r"[0-9a-f]{32}", id) is None:
+            return None
+        note = _or_none(folder_of(home) / f"{id}.flow.json", "flow", id, FlowNote)
+        return note.key or None if note is not None else None
+
+    return key
 
 
 def named_issuer(home: Path, server_url: str) -> str | None:

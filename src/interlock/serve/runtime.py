@@ -20,6 +20,7 @@ from interlock.manifest.config import Gateway, ServerConfig
 from interlock.pipeline import Pipeline
 from interlock.relay.client import Registry
 from interlock.relay.hub import Hub
+from interlock.serve import own_home
 from interlock.serve.authorizing import Authorizing, SignIn
 from interlock.serve.descriptors import make_room
 from interlock.serve.front import Front
@@ -51,6 +52,7 @@ class Runtime:
         sign_in: SignIn = "address",
         timing: Timing | None = None,
     ) -> None:
+        own_home.take(home)
         make_room()
         environ = os.environ if environ is None else environ
         self.gateway = gateway

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -34,6 +36,7 @@ def create_private(path: Path) -> None:
     An existing database is never opened and closed here: on POSIX, closing any descriptor of a file drops the locks
     that SQLite holds on it elsewhere in this process (sqlite.org/howtocorrupt.html, section 2.2).
     """
+    _refuse_foreign_link(path)
     if not path.parent.is_dir():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -44,6 +47,18 @@ def create_private(path: Path) -> None:
             if path.is_file() and mode & 0o077:
                 with contextlib.suppress(PermissionError):
                     path.chmod(mode & 0o700)
+
+
+def _refuse_foreign_link(path: Path) -> None:
+    """A link that somebody else has planted would have our records written into a file of theirs. Raises OSError."""
+    if os.name != "posix":
+        return
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return
+    if stat.S_ISLNK(status.st_mode) and status.st_uid not in (os.geteuid(), 0):
+        raise OSError(errno.ELOOP, "this is a link that another user made; remove it", str(path))
 
 
 @contextlib.contextmanager

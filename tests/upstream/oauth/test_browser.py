@@ -13,6 +13,7 @@ from interlock.upstream.oauth import browser
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the rules of Linux sessions")
 URL = "https://as.test/authorize?a=1&b=$(touch x)"
+HARMLESS = "https://as.test/authorize?a=1&b=%24%28touch%20x%29"
 SCREEN = {"DISPLAY": ":0"}
 
 
@@ -82,7 +83,7 @@ def wait_for(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("form", "expected"), [("{program}", URL), ("{program} --new %s", f"--new {URL}"), ("missing:{program}", URL)]
+    ("form", "expected"), [("{program}", HARMLESS), ("{program} --new %s", f"--new {HARMLESS}"), ("missing:{program}", HARMLESS)]
 )
 def test_browser_names_the_program_and_no_shell_reads_the_url(tmp_path: Path, form: str, expected: str) -> None:
     out = tmp_path / "out"
@@ -91,6 +92,47 @@ def test_browser_names_the_program_and_no_shell_reads_the_url(tmp_path: Path, fo
     assert browser.open_browser(URL, environ) is True
     assert wait_for(out) == expected
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://as.test/a?scope=a+b&x=%2F~-_.!@,:/?", "https://as.test/a?scope=a+b&x=%2F~-_.!@,:/?"),
+        ("https://[::1]:8443/a;b?c=[d]", "https://[::1]:8443/a%3Bb?c=%5Bd%5D"),
+        ("https://a.test/`x`|y>z<'\"\\", "https://a.test/%60x%60%7Cy%3Ez%3C%27%22%5C"),
+        ("https://a.test/$(x)*{y} z\n\u00e9", "https://a.test/%24%28x%29%2A%7By%7D%20z%0A%C3%A9"),
+        ("https://a;b$c.test", "https://a%3Bb%24c.test"),
+    ],
+)
+def test_what_a_shell_could_misread_is_encoded(url: str, expected: str) -> None:
+    assert browser.harmless(url) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "runs"),
+    [
+        ("sh -c '{program} %s'", False),
+        ("sh -c %s", False),
+        ("sh -c", False),
+        ("bash -c -- %s", False),
+        ("env A=1 bash -ec '{program} \"%s\"'", False),
+        ("ssh somewhere {program}", False),
+        ("%s", False),
+        ("sh -c '{program} \"$1\"' sh %s", True),
+        ("sh -c '{program} \"$0\"'", True),
+        ("{program} --app=%s", True),
+    ],
+)
+def test_no_shell_is_given_the_url_as_commands(tmp_path: Path, form: str, runs: bool) -> None:
+    """`&` ends a command and has to stay in a URL."""
+    out, hit = tmp_path / "out", tmp_path / "hit"
+    program = script(tmp_path / "helper", f'printf "%s\\n" "$*" > {out}.tmp; mv {out}.tmp {out}')
+    environ = {"BROWSER": form.format(program=program), "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    url = f"https://as.test/?a&touch$IFS{hit}&b"
+    assert browser.open_browser(url, environ) is runs
+    if runs:
+        assert wait_for(out).endswith(f"https://as.test/?a&touch%24IFS{hit}&b")
+    assert not hit.exists()
 
 
 def test_nothing_to_start_is_said(tmp_path: Path) -> None:

@@ -192,6 +192,9 @@ async def test_the_identity_tells_no_secret(tmp_path: Path, server: ScriptedServ
         told = json.loads(body)
         assert told["flow"] == note.flow_id
         assert told["grant"] == one.id
-        assert sorted(told) == ["build", "flow", "grant", "open", "pid"]
+        assert sorted(told) == ["build", "flow", "grant", "open", "pid", "proof"]
+        assert told["proof"] == ""  # no question, no proof
+        assert note.key
+        assert note.key not in body
         assert asked(offer.url)["state"] not in body
         assert note.pending[0].verifier not in body

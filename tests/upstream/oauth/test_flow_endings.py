@@ -16,7 +16,7 @@ from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
 from interlock.upstream.oauth import identity, offers, ports, redeem
 from interlock.upstream.oauth.flow import Timing
-from interlock.upstream.oauth.flow_note import read_note, read_snooze
+from interlock.upstream.oauth.flow_note import key_of, read_note, read_snooze
 
 QUICK = Timing(login_seconds=0.3, snooze_seconds=0.6)
 
@@ -259,8 +259,8 @@ async def test_leaving_with_nothing_open_takes_no_time(tmp_path: Path, server: S
     async with desk(tmp_path, server) as one:
         await asyncio.wait_for(one.logins.linger(60), 0.5)
         port = port_in((await one.offer()).url)
-        assert isinstance(await identity.ask(port), identity.Identity)
-    assert await identity.ask(port) is None
+        assert isinstance(await identity.ask(port, key_of(one.root)), identity.Identity)
+    assert await identity.ask(port, key_of(one.root)) is None
 
 
 async def test_an_unreachable_registration_leaves_no_trace(tmp_path: Path, server: ScriptedServer) -> None:
@@ -273,7 +273,7 @@ async def test_an_unreachable_registration_leaves_no_trace(tmp_path: Path, serve
         assert not one.logins.open()
         assert read_note(one.root, one.id) is None
         for port in ports.candidates(one.id, OAuth()):
-            assert not isinstance(await identity.ask(port), identity.Identity)
+            assert not isinstance(await identity.ask(port, key_of(one.root)), identity.Identity)
 
 
 async def test_no_authorization_endpoint_is_said(tmp_path: Path, server: ScriptedServer) -> None:

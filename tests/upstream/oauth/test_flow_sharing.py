@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -142,6 +143,20 @@ async def test_a_fixed_port_that_is_taken_names_who_has_it(tmp_path: Path, serve
             assert one.opened == []
             assert server.registrations == []
             assert read_note(one.root, one.id) is None
+
+
+async def test_a_port_that_another_sign_in_of_ours_has_is_not_to_be_freed_by_force(
+    tmp_path: Path, server: ScriptedServer
+) -> None:
+    """Of another home, say: ending that process would end a sign-in that a person is in the middle of."""
+    async with desk(tmp_path / "a", server) as other:
+        port = port_in((await other.offer()).url)
+        async with desk(tmp_path / "b", server, settings=OAuth(callback_port=port)) as one:
+            with pytest.raises(PortTaken) as caught:
+                await one.offer()
+            assert caught.value.owner == f"another sign-in of Interlock (process {os.getpid()})"
+            assert "End it" not in caught.value.message
+            assert "Finish that one, or wait" in caught.value.message
 
 
 async def test_no_free_port_is_said_and_no_tab_is_opened(

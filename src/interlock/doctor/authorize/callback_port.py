@@ -6,6 +6,7 @@ import asyncio
 
 from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
+from interlock.doctor.kept import key_of
 from interlock.model.stage import Stage
 from interlock.upstream.oauth.grant_ids import grant_id
 from interlock.upstream.oauth.identity import Identity, ask
@@ -28,7 +29,7 @@ async def check(case: Case) -> list[Finding]:
     ports = candidates(id, case.settings)
     port = noted if noted is not None else ports[0]
     where = f"127.0.0.1:{port}"
-    held = await ask(port, min(case.seconds, 2.0))
+    held = await ask(port, key_of(case.machine.home), min(case.seconds, 2.0))
     if held is None:
         return [_finding("ok", f"the callback port {port} is free", where)]
     if isinstance(held, Identity):

@@ -34,7 +34,7 @@ async def _open(note: FlowNote, now: float, case: Case) -> Finding:
     if note.kind == "device":
         code = f" with the code {note.user_code}" if note.user_code else ""
         return _finding("note", f"a sign-in at {note.url}{code} is open, {age}", todo="Finish it there.")
-    held = await ask(note.port, min(case.seconds, 2.0))
+    held = await ask(note.port, lambda id: note.key, min(case.seconds, 2.0))
     if isinstance(held, Identity) and held.flow == note.flow_id:
         return _finding(
             "note", f"a sign-in is open, {age}: {note.url}", f"127.0.0.1:{note.port}", todo="Finish it there."

@@ -23,8 +23,9 @@ from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_store import StoreTrouble
 from interlock.upstream.oauth.ground import host_of
+from interlock.upstream.oauth.issuer_binding import bound_to, check
 from interlock.upstream.oauth.known_grant import KnownGrant
-from interlock.upstream.oauth.moved import former_issuer, sentence
+from interlock.upstream.oauth.moved import former_issuer, neighbour, not_for_this, sentence
 from interlock.upstream.oauth.refresh import NeedLogin, held_back, note_skew, renew, signed_in_at
 from interlock.upstream.oauth.registration import RegistrationFailed
 from interlock.upstream.oauth.scopes import union
@@ -309,9 +310,17 @@ class OAuthAuthorization:
     async def _discover(self, challenge: Bearer | None, seconds: float = DISCOVERY_SECONDS) -> None:
         """Ask the server and its authorization server how they want to be asked. Raises Fault."""
         self._brake()
-        issuer = self._known.found.issuer if self._known.found is not None else None
+        store, environ = self.shared.store, self.shared.environ
         try:
+            issuer = bound_to(store, self.url, self.settings, environ)
+            if issuer is None and self._known.found is not None:
+                issuer = self._known.found.issuer
             found = await discover(self.shared.fetch, self.url, challenge, self.settings, seconds, prefer_issuer=issuer)
+            check(store, found, self.settings, environ)  # before what was known is given up for it
+        except RegistrationFailed as failure:
+            raise words.misconfigured(self.server, failure.what.rstrip("."), self.url) from None
+        except StoreTrouble as trouble:
+            raise words.not_kept(self.server, str(trouble)) from None
         except DiscoveryFailed as failure:
             what = failure.what.rstrip(".")
             if failure.gone:
@@ -326,7 +335,7 @@ class OAuthAuthorization:
             self.shared.say(f"{self.server}: {remark}")
         self._discovered_at = time.monotonic()
         try:
-            self.shared.store.remember(found, override=self.settings.resource)
+            store.remember(found, override=self.settings.resource)
             self._known.settle(found)
         except StoreTrouble as trouble:
             raise words.not_kept(self.server, str(trouble)) from None
@@ -408,7 +417,10 @@ class OAuthAuthorization:
     def _moved(self, found: Discovered) -> str:
         with contextlib.suppress(StoreTrouble):
             former = former_issuer((each for _id, each in self.shared.store.all()), found)
-            return f"; {sentence(former, found)}" if former is not None else ""
+            if former is not None:
+                return f"; {sentence(former, found)}"
+            other = neighbour((each for _id, each in self.shared.store.all()), found)
+            return f"; {not_for_this(other, found)}" if other is not None else ""
         return ""
 
     # -- beginning and end -------------------------------------------------------------------------------------------

@@ -1,11 +1,15 @@
 """Opens a person's browser where there is one to open. Never blocks, and never writes to standard output.
 
 Standard output belongs to MCP on stdio, and browsers' launchers write what they like: so they get no stream of ours.
+
+A server chooses most of the URL, so no shell may read it as commands. What a shell or a launcher's script could misread goes out
+percent-encoded. `&` has to stay, for it separates the query's fields: so the URL is never put into a word that a shell runs.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,6 +20,15 @@ from pathlib import Path
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_BROWSER = frozenset({"none", "false", "true", ":", "/bin/false", "/bin/true", "/usr/bin/false", "/usr/bin/true"})
 """Values of BROWSER that people set to switch browsers off."""
+_HARMLESS = re.compile(r"[A-Za-z0-9._~:/?#@!,=+&%-]")
+"""Left as they are. All else is data in a URL that reaches a browser (RFC 3986 section 2.2), so encoding it changes nothing there."""
+_CODE = re.compile(r"[\s;|&$`<>()'\"]")
+"""A word of BROWSER with these around its `%s` is a program for somebody to run, and not an argument."""
+_SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"})
+_REREADERS = frozenset(
+    {"fish", "csh", "tcsh", "busybox", "cmd", "powershell", "pwsh", "ssh", "mosh", "su", "eval", "watch", "script", "osascript"}
+)
+"""They join their arguments for a shell to read, or take commands in ways that are not looked into here."""
 _OPENERS = ("xdg-open", "gio", "sensible-browser", "x-www-browser", "firefox", "chromium", "google-chrome")
 
 
@@ -23,12 +36,27 @@ def open_browser(url: str, environ: Mapping[str, str] | None = None) -> bool:
     """Start a browser on the URL and do not wait for it. True where one was started, so a person may be looking at it.
 
     False where no graphical session of the person's own is here (SSH, containers, WSL without BROWSER, CI), where
-    INTERLOCK_NO_BROWSER is set, and where nothing could be started.
+    INTERLOCK_NO_BROWSER is set, and where nothing could be started. A command in BROWSER that would have a shell read the
+    URL is passed over: `sh -c 'firefox %s'` is, `sh -c 'firefox "$1"' sh %s` is not.
     """
     environ = os.environ if environ is None else environ
     if not url.startswith(("https://", "http://")) or not has_screen(environ):
         return False
-    return any(_start(command, environ) for command in _commands(url, environ))
+    return any(_start(command, environ) for command in _commands(harmless(url), environ))
+
+
+def harmless(url: str) -> str:
+    """The same URL with everything encoded that a shell may take for more than data, but for `&`. Brackets stay in the host."""
+    scheme, separator, rest = url.partition("://")
+    host = re.match(r"[^/?#]*", rest)
+    authority = host[0] if host is not None else ""
+    plain = "".join(each if each in "[]" or _HARMLESS.match(each) else _encoded(each) for each in authority)
+    tail = "".join(each if _HARMLESS.match(each) else _encoded(each) for each in rest[len(authority) :])
+    return f"{scheme}{separator}{plain}{tail}"
+
+
+def _encoded(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "replace"))
 
 
 def has_screen(environ: Mapping[str, str]) -> bool:
@@ -86,8 +114,25 @@ def _with_url(command: str, url: str) -> list[str]:
     except ValueError:
         return []
     if not any("%s" in word for word in words):
-        return [*words, url]
-    return [word.replace("%s", url) for word in words]
+        words = [*words, "%s"]
+    return [word.replace("%s", url) for word in words] if _takes_arguments(words) else []
+
+
+def _takes_arguments(words: list[str]) -> bool:
+    """Whether each word with `%s` reaches a program as one argument, whatever stands in it."""
+    names = [re.split(r"[/\\]", word)[-1].lower().removesuffix(".exe") for word in words]
+    if any(name in _REREADERS for name in names):
+        return False
+    if any("%s" in word and _CODE.search(word) for word in words) or "%s" in words[0]:
+        return False
+    if not any(name in _SHELLS for name in names):
+        return True
+    # The code of `-c` is the word after it; the arguments come later. Without `-c`, the first argument is a script to run.
+    place = next((at for at, word in enumerate(words) if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", word)), None)
+    if place is None:
+        place = next(at for at, name in enumerate(names) if name in _SHELLS)
+    code = next((at for at, word in enumerate(words) if at > place and not word.startswith(("-", "+"))), len(words))
+    return not any("%s" in word for word in words[: code + 1])
 
 
 def _start(command: list[str], environ: Mapping[str, str]) -> bool:

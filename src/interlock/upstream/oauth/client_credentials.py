@@ -13,6 +13,7 @@ from interlock.upstream.oauth.fetch import FetchFailed
 from interlock.upstream.oauth.grant import Grant, Registration
 from interlock.upstream.oauth.grant_store import Busy, Held, StoreTrouble
 from interlock.upstream.oauth.ground import host_of
+from interlock.upstream.oauth.issuer_binding import hold
 from interlock.upstream.oauth.refresh import LOCK_SECONDS, TOKEN_SECONDS, held_back, note_skew, post_token, usable
 from interlock.upstream.oauth.refusal import Class, classify
 from interlock.upstream.oauth.registration import RegistrationFailed, register, still_valid
@@ -64,6 +65,7 @@ async def _asked(
     ends = time.monotonic() + TOKEN_SECONDS
     registration = _kept(before, settings, shared)
     if registration is None:
+        hold(shared.store, found, settings, shared.environ)
         registration = await register(shared.fetch, found, settings, shared.environ, None, TOKEN_SECONDS / 2)
     form = {"grant_type": "client_credentials", "resource": found.resource}
     if scope:

@@ -9,14 +9,11 @@ from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Registration
 from interlock.upstream.oauth.ground import Ground, host_of
+from interlock.upstream.oauth.issuer_binding import hold
+from interlock.upstream.oauth.preset import preset_of
 from interlock.upstream.oauth.registration import register, still_valid
 
-
-def preset_of(settings: OAuth, environ: Mapping[str, str]) -> str | None:
-    """The client id that the settings name, by themselves or through the environment."""
-    if settings.client_id is not None:
-        return settings.client_id
-    return (environ.get(settings.client_id_env) or None) if settings.client_id_env is not None else None
+__all__ = ["client_for", "preset_of"]
 
 
 async def client_for(
@@ -27,7 +24,11 @@ async def client_for(
     redirect_uri: str | None,
     seconds: float,
 ) -> Registration:
-    """The registration to use with this redirect URI. Raises RegistrationFailed, StoreTrouble."""
+    """The registration to use with this redirect URI. Raises RegistrationFailed, StoreTrouble.
+
+    A configured client is used with its own authorization server alone, and from the first use on that is `found.issuer`.
+    """
+    hold(ground.store, found, settings, environ)
     kept = ground.store.registration(found.issuer, preset_of(settings, environ))
     if kept is not None and still_valid(kept, settings, environ, redirect_uri, time.time()):
         return kept

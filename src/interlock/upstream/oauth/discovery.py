@@ -6,122 +6,21 @@ MCP 2026-07-28, authorization-server-discovery. Servers of 2025-03-26 have neith
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.address import Address, BadAddress, permitted, shown, take_apart
 from interlock.upstream.oauth.challenge import Bearer
+from interlock.upstream.oauth.discovery_search import DiscoveryFailed, Search, no_mcp_server
 from interlock.upstream.oauth.documents import Discovered, ResourceMetadata, ServerMetadata
-from interlock.upstream.oauth.fetch import Answer, Fetcher, FetchFailed
+from interlock.upstream.oauth.fetch import Fetcher
 from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
 from interlock.upstream.oauth.resource_fit import is_own, must_cover, own_resource, usual_places
 
+__all__ = ["DiscoveryFailed", "discover", "issuer_metadata", "no_mcp_server"]
+
 MAX_CANDIDATES = 8
 """Addresses of resource metadata, and authorization servers, that are tried."""
-
-
-class DiscoveryFailed(Exception):
-    """`what`: for people, what was tried and seen, and what to do. `unreachable`: an outage that may pass by itself."""
-
-    def __init__(self, what: str, *, unreachable: bool, todo: str = "", seen: str = "", gone: bool = False) -> None:
-        said = " ".join(filter(None, (what, todo, seen)))
-        super().__init__(said)
-        self.what = said
-        self.problem = " ".join(filter(None, (what, seen)))
-        """The same without what to do."""
-        self.todo = todo
-        self.unreachable = unreachable
-        self.gone = gone
-        """The MCP server itself cannot be reached at this address, or there is none: no authorization server is to blame."""
-
-
-class _Search:
-    """One discovery: its deadline, and what was seen so far, for the error."""
-
-    def __init__(self, fetch: Fetcher, server: Address | None, seconds: float) -> None:
-        self._fetch = fetch
-        self._server = server
-        self._end = time.monotonic() + seconds
-        self._share = seconds / 3
-        self.seen: list[str] = []
-        self.outage = False
-
-    async def document(self, url: str) -> dict[str, object] | None:
-        """The JSON object at an address; None where there is none, which is then noted.
-
-        Raises DiscoveryFailed where the MCP server's own host gives no connection: then nothing else is to be learned.
-        """
-        left = self._end - time.monotonic()
-        if left <= 0:
-            self.outage = True
-            self.seen.append(f"{shown(url)}: not tried, the time was up")
-            return None
-        try:
-            # One address that hangs must leave time for the others.
-            answer = await self._fetch.get(url, min(left, max(self._share, 1.0)))
-        except FetchFailed as failure:
-            if failure.unconnected and self._server is not None and take_apart(url).origin == self._server.origin:
-                raise _gone(failure.what) from None
-            self.outage = True
-            self.seen.append(failure.what.rstrip("."))
-            return None
-        document = answer.json() if answer.status == 200 else None
-        if document is None:
-            self._note(url, answer)
-        return document
-
-    def _note(self, url: str, answer: Answer) -> None:
-        if answer.status >= 500 or answer.status in (408, 429):
-            self.outage = True
-        if 300 <= answer.status < 400:
-            what = f"HTTP {answer.status}, which leads to another origin and was not followed"
-        elif answer.status == 200:
-            what = "no JSON object"
-        else:
-            what = f"HTTP {answer.status}"
-        self.seen.append(f"{shown(url)}: {what}")
-
-    async def has_no_mcp_server(self, url: str) -> bool:
-        """Whether the server itself says that there is nothing at this address, to a POST and to a GET: endpoints of 2024-11-05
-        know only the latter. A 404 that is JSON-RPC speaks of the method (2026-07-28, transports). Raises DiscoveryFailed."""
-        for post in (True, False):
-            left = min(max(self._end - time.monotonic(), 0.0), max(self._share, 1.0))
-            try:
-                answer = await (self._fetch.post_json(url, _KNOCK, left) if post else self._fetch.get(url, left))
-            except FetchFailed as failure:
-                if failure.unconnected:
-                    raise _gone(failure.what) from None
-                return False
-            if answer.status != 404 or "www-authenticate" in answer.headers:
-                return False
-            if (answer.json() or {}).get("jsonrpc") is not None:
-                return False
-        return True
-
-    def failure(self, what: str, todo: str) -> DiscoveryFailed:
-        """The error. An outage anywhere on the way outweighs: what was not reached may have been the right one."""
-        seen = f"Seen: {'; '.join(self.seen[:12])}." if self.seen else ""
-        advice = "It may pass by itself; try again later." if self.outage else todo
-        return DiscoveryFailed(what, todo=advice, seen=seen, unreachable=self.outage)
-
-
-_KNOCK = {"jsonrpc": "2.0", "id": "interlock-discovery", "method": "server/discover", "params": {}}
-
-
-def _gone(why: str) -> DiscoveryFailed:
-    todo = "Start the server, or correct its URL."
-    return DiscoveryFailed(f"{why.rstrip('.')}.", todo=todo, unreachable=True, gone=True)
-
-
-def no_mcp_server(url: str) -> DiscoveryFailed:
-    """The address answers 404 and asks for no sign-in."""
-    return DiscoveryFailed(
-        f"HTTP 404: there is no MCP server at {shown(url)}.",
-        todo="Check the path of its URL.",
-        unreachable=False,
-        gone=True,
-    )
 
 
 async def discover(
@@ -142,7 +41,7 @@ async def discover(
         server = permitted(server_url)  # a token sent over plain http belongs to everybody on the way
     except BadAddress as error:
         raise DiscoveryFailed(f"No grant is asked for {shown(server_url)}: {error}.", unreachable=False) from None
-    search = _Search(fetch, server, seconds)
+    search = Search(fetch, server, seconds)
     remarks: list[str] = []
     resource, vouched = await _resource(search, server, challenge, settings, remarks)
     if resource is None and challenge is None and await search.has_no_mcp_server(server_url):
@@ -186,7 +85,7 @@ async def issuer_metadata(fetch: Fetcher, issuer: str, server_url: str, seconds:
     except BadAddress as error:
         raise DiscoveryFailed(f"{shown(server_url)}: {error}.", unreachable=False) from None
     # The origin of nobody: where the issuer is away, the MCP server is not to blame.
-    metadata = await _server(_Search(fetch, None, seconds), (issuer,), server, [], False)
+    metadata = await _server(Search(fetch, None, seconds), (issuer,), server, [], False)
     assert metadata is not None
     return metadata
 
@@ -195,7 +94,7 @@ async def issuer_metadata(fetch: Fetcher, issuer: str, server_url: str, seconds:
 
 
 async def _resource(
-    search: _Search, server: Address, challenge: Bearer | None, settings: OAuth, remarks: list[str]
+    search: Search, server: Address, challenge: Bearer | None, settings: OAuth, remarks: list[str]
 ) -> tuple[ResourceMetadata | None, bool]:
     """The resource metadata that fits the server, None where it has none; and whether it fits without a setting that says so."""
     wrong: list[str] = []
@@ -287,7 +186,7 @@ def _only(issuer: str, named: tuple[str, ...], *, published: bool) -> tuple[str,
 
 
 async def _server(
-    search: _Search,
+    search: Search,
     issuers: tuple[str, ...],
     server: Address,
     remarks: list[str],

@@ -14,6 +14,8 @@ from interlock.upstream.oauth.grant_file import Damaged, Newer, decode, encode
 from interlock.upstream.oauth.grant_ids import digest
 from interlock.upstream.oauth.private_files import Unfit
 
+RULES = 1
+"""What was found under earlier rules (resource_fit.py) is looked up again: it may be what is refused now."""
 KEPT = 8
 """Of one URL (a resource may change, and a setting may name another); the oldest go."""
 
@@ -23,6 +25,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     found: Discovered
     override: str | None = None
+    rules: int = 0
 
 
 class DiscoveryStore:
@@ -35,7 +38,7 @@ class DiscoveryStore:
         """Raises StoreTrouble."""
         id = f"{digest('url', found.server_url)}-{digest('resource', found.resource, override)}"
         private_files.make(self._root)
-        private_files.write(self._root / f"{id}.found.json", encode("found", id, Entry(found=found, override=override)))
+        private_files.write(self._root / f"{id}.found.json", encode("found", id, Entry(found=found, override=override, rules=RULES)))
         for _, name in self._entries(found.server_url)[KEPT:]:
             with contextlib.suppress(OSError):
                 os.unlink(self._root / name)
@@ -47,7 +50,7 @@ class DiscoveryStore:
             return None
         for _, name in self._entries(server_url):
             entry = self._read(name)
-            if entry is None or entry.found.server_url != server_url:
+            if entry is None or entry.found.server_url != server_url or entry.rules < RULES:
                 continue
             if entry.override is None if resource is None else entry.found.resource == resource:
                 return entry.found

@@ -26,7 +26,7 @@ from interlock.upstream.oauth.callback import Listener, PortBusy
 from interlock.upstream.oauth.device import DeviceLogins
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Fetcher
-from interlock.upstream.oauth.flow_note import FlowNote, read_note
+from interlock.upstream.oauth.flow_note import FlowNote, key_of, read_note
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_log import GrantLog
 from interlock.upstream.oauth.grant_store import GrantStore
@@ -79,6 +79,7 @@ class Logins:
         """Called after a login of this process brought a grant and stored it."""
         self._ground = Ground(store, fetch, log, build, timing, self._tell, reached)
         self._show = open_browser
+        self._key_of = key_of(store.root)
         self._open: dict[str, OpenLogin] = {}
         self._heirs: dict[str, asyncio.Task[None]] = {}
         self._devices = DeviceLogins(self._ground)
@@ -173,7 +174,7 @@ class Logins:
         note = read_note(self._ground.root, id)
         if note is None or note.kind != "browser":
             return None
-        who = await identity.ask(note.port)
+        who = await identity.ask(note.port, self._key_of)
         if isinstance(who, Identity):
             return _Live(note, None) if who.flow == note.flow_id and who.open else None
         if isinstance(who, Stranger) and who.silent:
@@ -287,13 +288,15 @@ class Logins:
                 try:
                     return Listener.bind(port)
                 except PortBusy:
-                    who = await identity.ask(port)
+                    who = await identity.ask(port, self._key_of)
                 # A finished login lets its port go when it is asked who it is; so does one whose note is gone.
-                ours = who is None or (isinstance(who, Identity) and who.grant == id and not who.open)
+                # Its note is gone, and with it what it could prove itself with; it is only given a moment.
+                claims = who.claims if isinstance(who, Stranger) else who
+                ours = who is None or (claims is not None and claims.grant == id and not claims.open)
                 if not ours or time.monotonic() > end:
                     break
                 await asyncio.sleep(_POLL_SECONDS)
-        who = await identity.ask(ports[0])
+        who = await identity.ask(ports[0], self._key_of)
         if isinstance(who, Identity):
             owner = f"another sign-in of Interlock (process {who.pid})"
             raise PortTaken(ports[0], owner, fixed=fixed, ours=True)
@@ -321,7 +324,7 @@ class Logins:
                 if note is None or note.kind != "browser" or not note.pending:
                     return
                 port = note.port
-                if not await identity.watch(note.port, note.flow_id):
+                if not await identity.watch(note.port, note.flow_id, self._key_of):
                     await asyncio.sleep(_HEIR_PAUSE)
                 async with self._ground.login_lock(id, _HEIR_LOCK_SECONDS):
                     again = read_note(root, id)
@@ -334,7 +337,7 @@ class Logins:
             except Busy:
                 continue
             except PortBusy:
-                who = await identity.ask(port)
+                who = await identity.ask(port, self._key_of)
                 if isinstance(who, Stranger) and not who.silent:
                     return  # another program has the port: the next call finds one that is free
                 await asyncio.sleep(_HEIR_PAUSE)

@@ -7,6 +7,7 @@ keeps the verifier of each `state`, so that an old click still lands after its p
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -17,7 +18,7 @@ from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Registration
 from interlock.upstream.oauth.grant_file import Damaged, Newer, decode, encode
 from interlock.upstream.oauth.grant_ids import checked
-from interlock.upstream.oauth.private_files import Unfit
+from interlock.upstream.oauth.private_files import StoreTrouble, Unfit
 
 PENDING_LIMIT = 8
 PENDING_SECONDS = 3600.0
@@ -62,6 +63,8 @@ class FlowNote(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds between two questions to the token endpoint (RFC 8628 section 3.2)."""
     expires_at: float | None = None
     """Of the device code."""
+    key: str = ""
+    """With which the owner of the port proves that it is that (identity.py). Another one with each owner."""
 
     def __repr__(self) -> str:
         return f"FlowNote({self.kind}, port {self.port}, pid {self.pid}, {len(self.pending)} pending)"
@@ -78,6 +81,19 @@ def read_note(root: Path, id: str) -> FlowNote | None:
     """The note; None where there is none or it cannot be used. Raises StoreTrouble where the folder is not ours."""
     note = _read(root, id, "flow", FlowNote)
     return None if note is None else msgspec.structs.replace(note, pending=_recent(note.pending))
+
+
+def key_of(root: Path) -> Callable[[str], str | None]:
+    """Finds the secret in the note of a grant's login, as it is then. It never raises."""
+
+    def key(id: str) -> str | None:
+        try:
+            note = read_note(root, id)
+        except (ValueError, StoreTrouble):  # an id that is none, or a folder that is not ours
+            return None
+        return note.key or None if note is not None else None
+
+    return key
 
 
 def write_note(root: Path, id: str, note: FlowNote) -> FlowNote:

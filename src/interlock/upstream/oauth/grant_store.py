@@ -1,7 +1,8 @@
 """The one store of grants for the machine: the disk is the truth, and every change of a grant is made under its lock.
 
 `HOME/grants/` (0700, files 0600): `ID.json` a grant, `ID.lock` its lock, `ID.flow.json` and `ID.snooze.json` the login
-beside it (flow_note.py), `*.found.json` what discovery found, `*.client.json` dynamic registrations.
+beside it (flow_note.py), `*.found.json` what discovery found, `*.client.json` dynamic registrations,
+`*.issuer.json` where a configured client belongs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from interlock.upstream.oauth.grant import Grant, Registration
 from interlock.upstream.oauth.grant_file import Damaged, Extra, Newer, decode, encode, grant_extra
 from interlock.upstream.oauth.grant_ids import checked, grant_id, token_hash
 from interlock.upstream.oauth.grant_log import GrantLog
+from interlock.upstream.oauth.issuer_pins import Pin, PinStore
 from interlock.upstream.oauth.private_files import Reserved, StoreTrouble, Unfit
 from interlock.upstream.oauth.registration_store import RegistrationStore
 
@@ -46,6 +48,7 @@ class GrantStore:
         self._log = log or GrantLog(home, _build)
         self._discoveries = DiscoveryStore(self.root)
         self._registrations = RegistrationStore(self.root)
+        self._pins = PinStore(self.root)
         self._said: set[tuple[str, tuple[int, int] | None]] = set()
 
     def read(self, id: str) -> Grant | None:
@@ -126,6 +129,18 @@ class GrantStore:
     def drop_registration(self, issuer: str, client_id: str) -> bool:
         """Compare-and-swap: only the registration with this client id goes, never one that came since."""
         return self._registrations.drop(issuer, client_id)
+
+    def pinned(self, server_url: str, client_id: str) -> str | None:
+        """The issuer that a configured client was first used with for this URL."""
+        return self._pins.get(server_url, client_id)
+
+    def pin(self, pin: Pin) -> None:
+        """From now on the client belongs to this issuer."""
+        self._pins.keep(pin)
+
+    def unpin(self, server_url: str | None) -> bool:
+        """Whether any configured client was held to an issuer for this URL (None: any URL). The next use decides anew."""
+        return self._pins.drop(server_url)
 
     def _path(self, id: str) -> Path:
         return self.root / f"{checked(id)}.json"

@@ -9,7 +9,9 @@ from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.client_of import preset_of
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Grant
-from interlock.upstream.oauth.grant_store import StoreTrouble, grant_id, token_hash
+from interlock.upstream.oauth.grant_ids import filed_under
+from interlock.upstream.oauth.grant_store import StoreTrouble, token_hash
+from interlock.upstream.oauth.issuer_binding import allowed
 from interlock.upstream.oauth.refresh import usable
 from interlock.upstream.oauth.server_clock import ServerClock
 from interlock.upstream.oauth.shared import Shared
@@ -62,7 +64,7 @@ class KnownGrant:
         try:
             if self.id is None:
                 found = self._shared.store.recalled(self.url, self._settings.resource)
-                if found is not None:
+                if found is not None and allowed(self._settings, found.issuer):
                     self.settle(found)
             elif (stamp := self._shared.store.stamp(self.id)) != self._stamp or self.trouble is not None:
                 self._take(self._shared.store.read(self.id))
@@ -74,7 +76,7 @@ class KnownGrant:
     def settle(self, found: Discovered) -> None:
         """This is how the server wants to be asked; the grant for it may be there already. Raises StoreTrouble."""
         self.found = found
-        self.id = grant_id(found.resource, found.issuer, self._preset)
+        self.id = filed_under(found, self._preset)
         self._stamp = self._shared.store.stamp(self.id)
         self._take(self._shared.store.read(self.id))
 

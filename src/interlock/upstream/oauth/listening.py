@@ -33,6 +33,7 @@ from interlock.upstream.oauth.redeem import TOKEN_SECONDS, Unredeemed, arrived, 
 from interlock.upstream.oauth.redirect import Code, NotOurs, Refused, judge
 from interlock.upstream.oauth.refusal import Class
 from interlock.upstream.oauth.registration import RegistrationFailed
+from interlock.upstream.secret_forms import masked
 
 Result = TypeVar("Result", Reply, None)
 LOCK_SECONDS = 25.0
@@ -62,6 +63,7 @@ class OpenLogin:
         self.id = id
         self.port = listener.port
         self.flow_id = secrets.token_hex(16)
+        self._key = secrets.token_hex(32)
         self.ended = asyncio.Event()
         self.note: FlowNote | None = None
         self._ground = ground
@@ -111,6 +113,7 @@ class OpenLogin:
             found=self._found,
             registration=registration,
             pending=(*kept, pending),
+            key=self._key,
         )
         self.note = write_note(self._ground.root, self.id, note)
         self._ground.reached("noted")
@@ -119,7 +122,7 @@ class OpenLogin:
     def adopt(self, before: FlowNote) -> str:
         """Go on with the login of a process that is gone: same port, same URL, same verifiers."""
         self._found = before.found
-        note = msgspec.structs.replace(before, flow_id=self.flow_id, pid=os.getpid())
+        note = msgspec.structs.replace(before, flow_id=self.flow_id, pid=os.getpid(), key=self._key)
         self.note = write_note(self._ground.root, self.id, note)
         self._ground.reached("noted")
         self._ground.log.write("login-taken-over", host_of(self._found), f"from process {before.pid}")
@@ -136,7 +139,8 @@ class OpenLogin:
             self.look()
             reply = identity.reply(
                 Identity(
-                    flow=self.flow_id, grant=self.id, build=self._ground.build(), pid=os.getpid(), open=self.waits
+                    flow=self.flow_id, grant=self.id, build=self._ground.build(), pid=os.getpid(), open=self.waits,
+                    proof=self._proof(request),
                 ),
                 held=request.path == identity.WATCH_PATH and self.waits,
             )
@@ -146,6 +150,12 @@ class OpenLogin:
             return refusal(404)
         # Its own task: a code must not be left half redeemed because a tab was closed.
         return await asyncio.shield(self._start(self._click(request.query)))
+
+    def _proof(self, request: Request) -> str:
+        nonce = request.one("nonce")
+        if not nonce or len(nonce) > identity.MAX_NONCE:
+            return ""
+        return identity.proof(self._key, request.path, nonce, self.port, self.flow_id)
 
     async def _click(self, query: Mapping[str, tuple[str, ...]]) -> Reply:
         async with self._busy:
@@ -213,6 +223,7 @@ class OpenLogin:
 
     def _said_no(self, note: FlowNote, refused: Refused) -> Reply:
         words = f"{refused.error}: {refused.description}" if refused.description else refused.error
+        words = masked(words, (note.registration.client_secret or "",))
         self._ground.log.write("login-refused", host_of(note.found), words, (refused.pending.state,))
         if refused.error in ("server_error", "temporarily_unavailable"):
             url = self._another(note, refused.pending)

@@ -8,12 +8,13 @@ from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
 from interlock.upstream.oauth import identity, offers
-from interlock.upstream.oauth.flow_note import read_note, remove_note
+from interlock.upstream.oauth.flow_note import key_of, read_note, remove_note
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.ground import Ground, host_of
 from interlock.upstream.oauth.listening import OpenLogin
 from interlock.upstream.oauth.redeem import TOKEN_SECONDS, Unredeemed, forget_code, redeem
 from interlock.upstream.oauth.redirect import NotOurs, Refused, judge, pasted_query
+from interlock.upstream.secret_forms import masked
 
 
 async def redeem_pasted(ground: Ground, id: str, text: str, own: OpenLogin | None, seconds: float) -> Grant:
@@ -30,7 +31,8 @@ async def redeem_pasted(ground: Ground, id: str, text: str, own: OpenLogin | Non
             ground.log.write("callback-ignored", host_of(note.found), f"pasted: {judged.why}")
             raise _refused(f"that address was not accepted: {judged.why}. Nothing was changed", note.url)
         if isinstance(judged, Refused):
-            words = f"{judged.error} {judged.description}".strip()
+            secret = note.registration.client_secret or ""
+            words = masked(f"{judged.error} {judged.description}".strip(), (secret,))
             ground.log.write("login-refused", host_of(note.found), words, (judged.pending.state,))
             offers.given_up(ground.root, id, ground.timing, time.time())
             remove_note(ground.root, id)
@@ -55,7 +57,7 @@ async def redeem_pasted(ground: Ground, id: str, text: str, own: OpenLogin | Non
             remove_note(ground.root, id)
             offers.finished(ground.root, id)
             ground.on_grant(id, grant)
-    await identity.ask(note.port)  # the owner looks at its note when it is asked, and lets the port go
+    await identity.ask(note.port, key_of(ground.root))  # the owner looks at its note when it is asked, and lets the port go
     return grant
 
 

@@ -21,6 +21,7 @@ from interlock.upstream.oauth.fetch import Answer, FetchFailed
 from interlock.upstream.oauth.grant import Grant, Refusal, Registration
 from interlock.upstream.oauth.grant_store import Busy, Held, StoreTrouble, token_hash
 from interlock.upstream.oauth.ground import host_of
+from interlock.upstream.oauth.issuer_binding import hold
 from interlock.upstream.oauth.refresh_words import clock, misconfigured
 from interlock.upstream.oauth.refusal import Class, classify, may_wipe
 from interlock.upstream.oauth.registration import RegistrationFailed, register
@@ -159,10 +160,14 @@ class _Turn:
         return await self._present(grant, after_rejection=rejected is not None and waited, early=early)
 
     async def _as_configured(self, grant: Grant) -> Grant:
-        """With the secret that a configured client has now."""
+        """With the secret that a configured client has now. Raises Fault where it belongs to another authorization server."""
         before = grant.registration
         if self._settings is None or before.source != "preset":
             return grant
+        try:
+            hold(self._shared.store, self._found, self._settings, self._shared.environ)
+        except RegistrationFailed as failure:
+            raise misconfigured(self._server, failure.what.rstrip("."), self._found.server_url) from None
         with contextlib.suppress(RegistrationFailed):
             # Asks nobody: it is in the settings and the environment.
             now = await register(

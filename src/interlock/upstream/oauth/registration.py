@@ -72,7 +72,9 @@ async def register(
     if metadata.registration_endpoint is None:
         offers = ""
         if metadata.client_id_metadata_document_supported:
-            offers = " It takes Client ID Metadata Documents: oauth.clientMetadataUrl (--client-metadata-url) names yours."
+            offers = (
+                " It takes Client ID Metadata Documents: oauth.clientMetadataUrl (--client-metadata-url) names yours."
+            )
         raise RegistrationFailed(
             f"The authorization server {shown(found.issuer)} does not let clients register themselves. {SET_CLIENT_ID}{offers}"
         )
