@@ -46,6 +46,9 @@ def add_server_flags(parser: argparse.ArgumentParser) -> None:
     auth.add_argument(
         "--client-secret-env", default=None, metavar="NAME", help="the variable with that client's secret"
     )
+    auth.add_argument(
+        "--issuer", default=None, metavar="URL", help="sign in at this authorization server alone (its issuer)"
+    )
     auth.add_argument("--client-metadata-url", default=None, metavar="URL", help="a Client ID Metadata Document")
     auth.add_argument("--callback-port", type=int, default=None, metavar="N", help="the loopback port of the sign-in")
     auth.add_argument(
@@ -147,10 +150,26 @@ def _check_flags(args: argparse.Namespace) -> None:
             raise BridgeError(
                 "--resource is an absolute URI without a fragment (RFC 8707), such as https://mcp.example.com/mcp."
             )
+    if args.issuer is not None and not _is_issuer(args.issuer):
+        raise BridgeError(
+            "--issuer is the https URL of the authorization server, as its metadata writes it, without query and fragment, such as "
+            "https://login.example.com."
+        )
     if args.client_metadata_url is not None:
         parts = urlsplit(args.client_metadata_url)
         if parts.scheme != "https" or not parts.netloc or parts.path in ("", "/"):
             raise BridgeError("--client-metadata-url is an https URL with a path, where the document is.")
+
+
+def _is_issuer(text: str) -> bool:
+    """RFC 8414 section 2; plain http for this machine alone."""
+    from interlock.upstream.oauth.address import BadAddress, permitted
+
+    try:
+        issuer = permitted(text)
+    except BadAddress:
+        return False
+    return not issuer.query and not issuer.fragment
 
 
 def _check_variable(name: str, flag: str) -> None:
@@ -166,6 +185,7 @@ def _check_variable(name: str, flag: str) -> None:
 def address(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
     """The server's URL. Raises BridgeError."""
     from interlock.manifest import secrets
+    from interlock.upstream.oauth.address import has_dot_segments
 
     url: str = args.url or environ.get(URL_VARIABLE, "")
     if not url:
@@ -186,6 +206,10 @@ def address(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
         )
     if secret:
         raise BridgeError("a password must not stand in a URL, where logs and process lists show it. Use --token-env.")
+    if has_dot_segments(parts.path):
+        raise BridgeError(
+            "the URL has `.` or `..` in its path. Write the path that is meant: a grant is for the address as it is written."
+        )
     if parts.fragment:
         raise BridgeError("the URL has a fragment (`#...`), which no server gets. Leave it out.")
     return url
@@ -205,6 +229,7 @@ def _oauth(args: argparse.Namespace) -> OAuth:
         client_id=args.client_id,
         client_secret_env=args.client_secret_env,
         client_metadata_url=args.client_metadata_url,
+        issuer=args.issuer,
         callback_port=args.callback_port,
         allow_missing_pkce=args.allow_missing_pkce,
     )

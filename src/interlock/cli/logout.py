@@ -39,10 +39,13 @@ def run(args: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     if not kept:
+        free = _let_go(args)
         if args.json:
             print_json([])
         else:
             print("There is no grant for it on this machine." if not args.all else "There is no grant on this machine.")
+            if free:
+                print("The configured client is no longer held to the authorization server that it was used with.")
         return OK
     return run_loop(_log_out(args, kept))
 
@@ -64,6 +67,17 @@ def _chosen(args: argparse.Namespace) -> list[Kept]:
         found = GrantStore(home_from(args)).recalled(target.url, settings.resource)
         id = found and filed_under(found, preset_of(settings, os.environ))
     return [each for each in everything if each.id == id or each.server_url == target.url]
+
+
+def _let_go(args: argparse.Namespace) -> bool:
+    """Whether a configured client was held to an authorization server, and may be used with another from now on."""
+    from interlock.upstream.oauth.grant_store import GrantStore
+
+    try:
+        return GrantStore(home_from(args)).unpin(None if args.all else remote.target_of(args).url)
+    except OSError as error:
+        complain(str(error))
+        return False
 
 
 async def _log_out(args: argparse.Namespace, chosen: list[Kept]) -> int:
@@ -95,6 +109,8 @@ async def _log_out(args: argparse.Namespace, chosen: list[Kept]) -> int:
                 print(f"{each.server_url or each.id}: {outcome.text}")
     finally:
         await fetch.close()
+    if code != CONFIGURATION:
+        _let_go(args)  # after a person has signed out, the next sign-in may be at another authorization server
     if args.json:
         print_json(said)
     return code

@@ -39,6 +39,7 @@ def add_flags(parser: argparse.ArgumentParser, what: str) -> None:
     group.add_argument(
         "--client-secret-env", default=None, metavar="NAME", help="the variable with that client's secret"
     )
+    group.add_argument("--issuer", default=None, metavar="URL", help="sign in at this authorization server alone")
     group.add_argument("--client-metadata-url", default=None, metavar="URL", help="a Client ID Metadata Document")
     group.add_argument(
         "--flow", choices=("browser", "device", "client-credentials"), default="browser", help="how to sign in"
@@ -96,7 +97,7 @@ def target_of(args: argparse.Namespace, environ: Mapping[str, str] | None = None
 def has_settings(args: argparse.Namespace) -> bool:
     return bool(args.allow_missing_pkce) or any(
         getattr(args, name) is not None
-        for name in ("scope", "resource", "client_id", "client_secret_env", "client_metadata_url", "callback_port",
+        for name in ("scope", "resource", "client_id", "client_secret_env", "issuer", "client_metadata_url", "callback_port",
                      "token_env", "token_file")
     )  # fmt: skip
 
@@ -124,7 +125,7 @@ def of_url(args: argparse.Namespace, url: str, environ: Mapping[str, str], *, of
     defaults = argparse.ArgumentParser()
     add_server_flags(defaults)
     given = defaults.parse_args([])
-    for name in ("scope", "resource", "client_id", "client_secret_env", "client_metadata_url", "callback_port",
+    for name in ("scope", "resource", "client_id", "client_secret_env", "issuer", "client_metadata_url", "callback_port",
                  "allow_missing_pkce", "token_env", "transport"):  # fmt: skip
         setattr(given, name, getattr(args, name))
     given.token_file = Path(args.token_file) if args.token_file is not None else None

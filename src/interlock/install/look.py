@@ -73,10 +73,20 @@ def look_if_due(home: str | os.PathLike[str], environ: Mapping[str, str]) -> boo
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env=_clean(environ),
         )
     except OSError:
         return False
     return True
+
+
+def _clean(environ: Mapping[str, str]) -> dict[str, str]:
+    """Without what makes Python import from the working directory, which may be anybody's project."""
+    clean = dict(environ)
+    named = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(entry)]
+    if named:
+        clean["PYTHONPATH"] = os.pathsep.join(named)
+    return clean
 
 
 def look(home: str | os.PathLike[str], environ: Mapping[str, str]) -> Seen | None:

@@ -151,8 +151,9 @@ def _all_candidates(places: Places, environ: Mapping[str, str]) -> Iterable[str 
 def _ask(python: str) -> record.Interpreter | None:
     """None where it is too old, has no pip, or does not answer."""
     try:
+        # -I: an empty entry of PYTHONPATH is the working directory, which may be anybody's project.
         told = subprocess.run(
-            [python, "-P", "-c", _WHO], stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASK_SECONDS, check=True
+            [python, "-I", "-c", _WHO], stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASK_SECONDS, check=True
         )
         path, version, tag, abi, has_pip = json.loads(told.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):

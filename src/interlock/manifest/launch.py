@@ -165,6 +165,7 @@ def _login_lines(transport: HttpTransport) -> Iterator[str]:
         "client id from": oauth.client_id_env and f"${oauth.client_id_env}",
         "client secret from": oauth.client_secret_env and f"${oauth.client_secret_env}",
         "client metadata": oauth.client_metadata_url,
+        "issuer": oauth.issuer,
         "callback port": oauth.callback_port and str(oauth.callback_port),
         "without PKCE": "allowed" if oauth.allow_missing_pkce else None,
     }

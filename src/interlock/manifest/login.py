@@ -18,6 +18,7 @@ from interlock.manifest.problems import Report
 from interlock.manifest.showing import joined
 from interlock.manifest.values import NO_LITERAL, header_values
 from interlock.manifest.view import View
+from interlock.upstream.oauth.address import BadAddress, permitted
 
 Flow = Literal["browser", "device", "client-credentials"]
 
@@ -91,6 +92,7 @@ def _oauth(view: View, path: str, report: Report) -> OAuth:
                     at=settings.at(name),
                 )
     _check_client(settings, where, report)
+    _check_issuer(settings, f"{where}.issuer", report)
     _check_resource(resource, view.text("endpoint"), f"{where}.resource", settings.at("resource"), report)
     if settings.flag("allowMissingPkce"):
         report.add(
@@ -108,6 +110,7 @@ def _oauth(view: View, path: str, report: Report) -> OAuth:
         client_id_env=settings.text("clientIdEnv"),
         client_secret_env=settings.text("clientSecretEnv"),
         client_metadata_url=settings.text("clientMetadataUrl"),
+        issuer=settings.text("issuer"),
         callback_port=int(port) if port is not None else None,
         allow_missing_pkce=bool(settings.flag("allowMissingPkce")),
     )
@@ -140,6 +143,22 @@ def _check_client(settings: View, where: str, report: Report) -> None:
             write="clientMetadataUrl: https://example.com/interlock/client.json",
             field=f"{where}.clientMetadataUrl",
             at=settings.at("clientMetadataUrl"),
+        )
+
+
+def _check_issuer(settings: View, where: str, report: Report) -> None:
+    issuer, at = settings.text("issuer"), settings.at("issuer")
+    if issuer is None:
+        return
+    try:
+        permitted(issuer)
+    except BadAddress as error:
+        report.add(
+            "wrong-form",
+            f"No authorization server is asked at this address: {error}.",
+            write="issuer: https://login.example.com",
+            field=where,
+            at=at,
         )
 
 

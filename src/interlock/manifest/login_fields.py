@@ -109,6 +109,14 @@ _OAUTH = RecordField(
             rule="an absolute URI without fragment (RFC 8707, section 2)",
             most=2048,
         ),
+        "issuer": TextField(
+            about="The only authorization server to sign in at, by its issuer identifier. Without it, the one that the server "
+            "names; a configured client then stays with the one that it was first used with.",
+            example="issuer: https://login.example.com",
+            pattern=r"^https?://[^\s@#?]+$",
+            rule="an http:// or https:// URL without user, password, query or fragment (RFC 8414, section 2)",
+            most=2048,
+        ),
         "callbackPort": NumberField(
             about="Port on this machine that the browser returns to. Set it where the client id is registered for "
             "one port. Default: a stable one of Interlock's own.",

@@ -16,6 +16,7 @@ from interlock.manifest.problems import Report
 from interlock.manifest.showing import shown
 from interlock.manifest.values import NO_LITERAL, env_values, header_values
 from interlock.manifest.view import View
+from interlock.upstream.oauth.address import has_dot_segments
 
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 
@@ -105,6 +106,14 @@ def _check_endpoint(endpoint: str, at: tuple[int, int], path: str, report: Repor
             "wrong-form",
             "This is not a URL with a host and a valid port.",
             write="endpoint: https://mcp.example.com/mcp",
+            field=path,
+            at=at,
+        )
+    elif has_dot_segments(parts.path):
+        report.add(
+            "wrong-form",
+            "This URL has `.` or `..` in its path; a grant is for the address as it is written.",
+            write="the path that is meant",
             field=path,
             at=at,
         )

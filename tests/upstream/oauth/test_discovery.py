@@ -399,7 +399,8 @@ async def test_a_server_without_any_metadata(server: Peer, fetch: Fetcher) -> No
     assert result.metadata.authorization_endpoint == f"{server.root}/authorize"
     assert result.metadata.token_endpoint == f"{server.root}/token"
     assert result.metadata.registration_endpoint == f"{server.root}/register"
-    assert "2025-03-26" in result.remarks[-1]
+    assert "2025-03-26" in result.remarks[0]
+    assert result.remarks[-1].startswith("Not conforming: ")
     assert server.paths() == [f"{PRM}/mcp", PRM, "/mcp", ASM, OIDC]
     assert (await found(fetch, server, path="/")).resource == server.root
 

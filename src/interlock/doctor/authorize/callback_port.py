@@ -8,7 +8,7 @@ from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.kept import key_of
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.grant_ids import grant_id
+from interlock.upstream.oauth.grant_ids import filed_under
 from interlock.upstream.oauth.identity import Identity, ask
 from interlock.upstream.oauth.ports import candidates, owner_of
 
@@ -18,7 +18,7 @@ async def check(case: Case) -> list[Finding]:
         return []
     filed, found = await case.filed(), await case.found()
     if found is not None:
-        id = grant_id(found.resource, found.issuer, case.preset())
+        id = filed_under(found, case.preset())
     elif filed is not None:
         id = filed.id
     else:

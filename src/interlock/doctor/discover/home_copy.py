@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from interlock.build import build
 from interlock.doctor.case import Machine
 from interlock.doctor.finding import Finding, Severity
-from interlock.install import look
+from interlock.install import look, origin
 from interlock.install.notice import notice
 from interlock.install.places import Places, off, read_current, trouble_with
 from interlock.install.record import standing
@@ -66,7 +66,7 @@ def _look(places: Places, machine: Machine) -> Iterator[Finding]:
     behind = notice(machine.home, machine.environ)
     if behind is not None:
         yield _finding("warning", behind, places.update, "Fixes of later releases are missing.", "`interlock update`")
-    stuck = look.read(machine.home).trouble
+    stuck = look.read(machine.home).trouble if origin.here().from_index() else None
     if stuck is not None:
         yield _finding(
             "note", f"the last look for a newer release found nothing out: {_cut(stuck)}", places.update,

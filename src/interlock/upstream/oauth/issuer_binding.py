@@ -83,7 +83,7 @@ def _only(found: Discovered, issuer: str) -> WrongIssuer:
 def _wrong(found: Discovered, bound: str, client_id: str) -> WrongIssuer:
     return WrongIssuer(
         f"The server now names the authorization server {shown(found.issuer)}, and the configured client {client_id[:120]} belongs to "
-        f"{shown(bound)}: neither its id nor its secret was sent. Where the server's operator has announced the move, and the client is "
-        f"registered there too, accept it: `{command('logout', found.server_url)}` forgets the old one, or set oauth.issuer (--issuer) "
-        f"to {shown(found.issuer)}."
+        f"{shown(bound)}: neither its id nor its secret was sent. Where the server's operator has announced the move, and the "
+        f"client is registered there too, accept it: `{command('logout', found.server_url)}` forgets the old one, or set oauth.issuer "
+        f"(--issuer) to {shown(found.issuer)}."
     )

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 from interlock.upstream.oauth.callback import split_query
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import Pending
-from interlock.upstream.oauth.tokens import cleaned
+from interlock.upstream.oauth.pages import plain_words
+from interlock.upstream.secret_forms import masked
 
 MAX_CODE = 16 * 1024
 MAX_PASTED = 64 * 1024
@@ -66,8 +67,8 @@ def judge(
         return NotOurs("it has neither a code nor an error, or both")
     if error:
         sent = (waiting.state, waiting.verifier)
-        words = cleaned(one.get("error_description", ""), sent)
-        return Refused(waiting, cleaned(error, sent, 64), words)
+        words = masked(one.get("error_description", "")[:MAX_CODE], sent)
+        return Refused(waiting, plain_words(masked(error[:MAX_CODE], sent), 64), plain_words(words))
     return Code(waiting, code)
 
 
