@@ -234,7 +234,9 @@ class Logins:
             self._ground.log.write(
                 "login-offered", host_of(found), f"on port {own.port if own else live and live.note.port}"
             )
-            await self._open_browser(url)
+            if by_hand or standing.state == "fresh":
+                # A tab for the first of a time, whatever scopes are wanted after it: those URLs are told.
+                await self._open_browser(url)
         else:
             until = standing.until
         self._ground.reached("offered")
@@ -297,8 +299,12 @@ class Logins:
                     break
                 await asyncio.sleep(_POLL_SECONDS)
         who = await identity.ask(ports[0], self._key_of)
-        if isinstance(who, Identity):
-            owner = f"another sign-in of Interlock (process {who.pid})"
+        claims = who.claims if isinstance(who, Stranger) else who
+        # One of another home has its note elsewhere: it is known by the process, which only its own user can look into.
+        if claims is not None and (
+            isinstance(who, Identity) or await asyncio.to_thread(owner_pid, ports[0]) == claims.pid
+        ):
+            owner = f"another sign-in of Interlock (process {claims.pid})"
             raise PortTaken(ports[0], owner, fixed=fixed, ours=True)
         raise PortTaken(ports[0], await asyncio.to_thread(owner_of, ports[0]), fixed=fixed)
 

@@ -77,6 +77,12 @@ class Snooze(msgspec.Struct, frozen=True, kw_only=True):
     unfinished_until: float
 
 
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    """Which sets of scopes the server asked for of late, as digests, each with when it first did. This machine's clock."""
+
+    asked: dict[str, float] = {}
+
+
 def read_note(root: Path, id: str) -> FlowNote | None:
     """The note; None where there is none or it cannot be used. Raises StoreTrouble where the folder is not ours."""
     note = _read(root, id, "flow", FlowNote)
@@ -125,6 +131,16 @@ def write_snooze(root: Path, id: str, snooze: Snooze) -> None:
 def remove_snooze(root: Path, id: str) -> bool:
     """Whether there was one."""
     return private_files.present(root) and private_files.remove(_path(root, id, "snooze"))
+
+
+def read_steps(root: Path, id: str) -> Steps:
+    """Empty where there are none or they cannot be read."""
+    return _read(root, id, "steps", Steps) or Steps()
+
+
+def write_steps(root: Path, id: str, steps: Steps) -> None:
+    """Raises StoreTrouble."""
+    _write(root, id, "steps", steps)
 
 
 def _path(root: Path, id: str, kind: str) -> Path:

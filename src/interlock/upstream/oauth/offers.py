@@ -5,14 +5,27 @@ Remembered on disk beside the grant, so that it holds for all processes of the m
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from interlock.upstream.oauth.flow_note import Snooze, read_snooze, remove_snooze, write_snooze
+from interlock.upstream.oauth import file_lock, private_files
+from interlock.upstream.oauth.file_lock import Busy
+from interlock.upstream.oauth.flow_note import (
+    Snooze,
+    Steps,
+    read_snooze,
+    read_steps,
+    remove_snooze,
+    write_snooze,
+    write_steps,
+)
+from interlock.upstream.oauth.grant_ids import checked, digest
 from interlock.upstream.oauth.timing import Timing
 
 _CLOCK_SET_BACK = 5.0
+LOCK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +59,30 @@ def given_up(root: Path, id: str, timing: Timing, now: float) -> None:
     last = read_snooze(root, id)
     begun = last.offered_at if last is not None else now
     write_snooze(root, id, Snooze(offered_at=min(begun, now), unfinished_until=now + timing.snooze_seconds))
+
+
+async def step_up(root: Path, id: str, timing: Timing, now: float, scope: tuple[str, ...]) -> float:
+    """The server wants these scopes: 0 where a person (or a token endpoint) may be asked for them, else for how many seconds not.
+
+    A server that wants others with each call would open a tab with each call. What is asked again is not counted again. Raises
+    StoreTrouble.
+    """
+    asked = digest("scope", *sorted(scope))
+    private_files.make(root)
+    with contextlib.suppress(Busy):
+        async with file_lock.locked(root / f"{checked(id)}.steps.lock", LOCK_SECONDS):
+            known = {
+                each: at
+                for each, at in read_steps(root, id).asked.items()
+                if at <= now + _CLOCK_SET_BACK and now - at < timing.step_up_seconds
+            }
+            if asked in known:
+                return 0.0
+            if len(known) >= timing.step_ups:
+                return max(min(known.values()) + timing.step_up_seconds - now, 1.0)
+            write_steps(root, id, Steps(asked={**known, asked: now}))
+            return 0.0
+    return 1.0
 
 
 def finished(root: Path, id: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 
 import msgspec
 
@@ -108,17 +109,19 @@ async def renew(
     rejected: str | None,
     waited: bool,
     settings: OAuth | None = None,
+    presented: Callable[[], None] = lambda: None,
 ) -> Grant:
     """A grant whose access token is not `rejected` and lives (its `nbf` may lie ahead). Raises Fault or NeedLogin.
 
     `waited`: a caller waits for it, so that a refusal may be risked; else an early refresh is left for later. `settings`
-    name a configured client, whose secret may have changed since the sign-in.
+    name a configured client, whose secret may have changed since the sign-in. `presented` is called before the refresh token
+    leaves: until then nothing is lost by a cancellation.
     """
     try:
         shared.reached("refresh-begins")
         async with shared.store.locked(id, LOCK_SECONDS) as held:
             shared.reached("refresh-locked")
-            turn = _Turn(shared, server, found, held, settings)
+            turn = _Turn(shared, server, found, held, settings, presented)
             fresh = await turn.take(rejected, waited=waited)
             shared.reached("refresh-done")
         shared.reached("refresh-unlocked")
@@ -134,8 +137,17 @@ async def renew(
 class _Turn:
     """What one holder of the lock does with the grant."""
 
-    def __init__(self, shared: Shared, server: str, found: Discovered, held: Held, settings: OAuth | None) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        server: str,
+        found: Discovered,
+        held: Held,
+        settings: OAuth | None,
+        presented: Callable[[], None],
+    ) -> None:
         self._settings = settings
+        self._presented = presented
         self._shared = shared
         self._server = server
         self._found = found
@@ -209,6 +221,7 @@ class _Turn:
                     grant, state="spent", presented_at=time.time() + grant.skew, presented_again=lost, unanswered_at=None
                 )
             )  # fmt: skip
+            self._presented()
             shared.reached("refresh-marked")
             # What the server then sends has a place, also on a disk that fills up meanwhile.
             held.reserve()
@@ -308,7 +321,7 @@ class _Turn:
         if refusal.kind == Class.GRANT.value or (
             refusal.kind == Class.CLIENT.value and grant.registration.source != "preset"
         ):
-            return words.refused(server, grant, refusal, now, timing.grace_seconds)
+            return words.refused(server, grant, refusal, now, timing.grace_seconds, timing.knock_seconds)
         said = words.quoted(refusal.error, refusal.description)
         if refusal.kind == Class.CLIENT.value:
             what = f"does not accept the client id or secret that is configured ({said})"
@@ -369,8 +382,9 @@ def _what(grant: Grant) -> str:
 
 
 def note_skew(shared: Shared, found: Discovered, skew: float) -> None:
-    """Write into grant.log that the clocks differ by more than half a minute."""
-    if abs(skew) > 30:
+    """Write into grant.log that the clocks differ by more than half a minute: once an hour for a resource, for a server whose
+    `Date` jumps about would fill the log."""
+    if abs(skew) > 30 and shared.may_say_skew(found.resource):
         side = "behind" if skew > 0 else "ahead of"
         shared.log.write(
             "clock-skew", host_of(found),

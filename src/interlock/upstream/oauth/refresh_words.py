@@ -26,9 +26,10 @@ def early(server: str, grant: Grant, now: float) -> Fault:
     )  # fmt: skip
 
 
-def refused(server: str, grant: Grant, refusal: Refusal, now: float, grace: float) -> Fault:
-    """Refused, and the grace runs."""
-    seconds = min(max(refusal.first_at + grace - now, 1.0), max(grace, 1.0))
+def refused(server: str, grant: Grant, refusal: Refusal, now: float, grace: float, knock: float) -> Fault:
+    """Refused, and the grace runs. The door is knocked at again when that is over, and never sooner than `knock` allows."""
+    left = min(max(refusal.first_at + grace - now, 1.0), max(grace, 1.0))
+    seconds = max(left, min(refusal.last_at + knock - now, knock))
     return Fault(
         "grant-refused",
         f"{server}: {last_words(grant, 'the authorization server refused to renew the grant')}. The server did not get the "
@@ -37,9 +38,11 @@ def refused(server: str, grant: Grant, refusal: Refusal, now: float, grace: floa
     )  # fmt: skip
 
 
-def held(server: str, grant: Grant, now: float) -> Fault:
-    """The access token is good from later on only."""
+def held(server: str, grant: Grant, now: float, knock: float | None = None) -> Fault:
+    """The access token is good from later on only. `knock`: so soon it is tried all the same."""
     seconds = max((grant.not_before or 0.0) - now, 1.0)
+    if knock is not None:
+        seconds = min(seconds, max(knock, 1.0))
     return Fault(
         "grant-refused",
         f"{server}: the token that was issued is not good yet. The server did not get the request, and the grant is intact. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,9 @@ from interlock.upstream.oauth.flow import Logins
 from interlock.upstream.oauth.grant_log import GrantLog
 from interlock.upstream.oauth.grant_store import GrantStore
 from interlock.upstream.oauth.timing import Timing
+
+
+SKEW_SAID_SECONDS = 3600.0
 
 
 def _nothing(step: str) -> None:
@@ -33,11 +37,21 @@ class Shared:
     reached: Callable[[str], None] = _nothing
     """Told the name of each step of a refresh or a login as it is reached; tests end the process there."""
     _said: set[str] = field(default_factory=set)
+    _skew_said: dict[str, float] = field(default_factory=dict)
 
     def say(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
             self.announce(text)
+
+    def may_say_skew(self, resource: str) -> bool:
+        """Whether grant.log may be told now that this resource's clock differs from ours. True once an hour."""
+        now = time.monotonic()
+        last = self._skew_said.get(resource)
+        if last is not None and now - last < SKEW_SAID_SECONDS:
+            return False
+        self._skew_said[resource] = now
+        return True
 
     async def close(self) -> None:
         await self.logins.close()

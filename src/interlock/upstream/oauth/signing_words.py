@@ -60,6 +60,16 @@ def scopes_in_vain(server: str, scopes: str, *, granted: bool) -> Fault:
     )  # fmt: skip
 
 
+def scopes_too_often(server: str, scopes: str, seconds: float) -> Fault:
+    """The server has asked for one set of scopes after the other."""
+    return Fault(
+        "insufficient-scope",
+        f"{server}: the server asks for {scopes or 'scopes that it does not name'}, after several other sets of scopes in the last "
+        f"minutes. Nobody is asked for them for now; retry in {seconds:.0f} s. It did not act on the request.",
+        stage=Stage.AUTHORIZE, verdict=Verdict.WAIT, server=server, http_status=403, wait_seconds=round(seconds, 1),
+    )  # fmt: skip
+
+
 def too_slow(server: str, patience: float, seconds: float) -> Fault:
     """The caller's time is over; what was begun goes on."""
     return Fault(

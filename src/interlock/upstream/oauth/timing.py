@@ -18,3 +18,6 @@ class Timing:
     grace_seconds: float = 120.0
     knock_seconds: float = 10.0
     refresh_lead: float = 60.0
+    step_up_seconds: float = 600.0
+    step_ups: int = 3
+    """In `step_up_seconds`, so many different sets of scopes may be asked a person (or a token endpoint) for."""
