@@ -29,7 +29,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--serve", action="store_true", help="stay up afterwards, and say how to connect a host")
     parser.add_argument("--port", type=int, default=0, help="port to serve on (default: a free one)")
     parser.add_argument(
-        "--protected", action="store_true", help="only serve a remote server that wants a login, to try the bridge on"
+        "--protected", action="store_true", help="only serve a remote server that wants a sign-in, to try the bridge on"
     )
     parser.set_defaults(run=run)
 
@@ -81,7 +81,7 @@ def _protected(port: int) -> int:
         # One origin for both: what was granted before a restart is asked for at the same address after it.
         async with AuthLab(era="both", port=port, one_origin=True) as lab:
             sys.stdout.write(
-                f"A server that wants a login: {lab.url}\nIts authorization server says yes to whoever asks. Ctrl-C ends both.\n"
+                f"A server that wants a sign-in: {lab.url}\nIts authorization server says yes to whoever asks. Ctrl-C ends both.\n"
             )
             sys.stdout.flush()
             await stop.wait()

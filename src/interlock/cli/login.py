@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         )
         return USAGE
     if args.paste is not None and len(targets) > 1:
-        complain(f"--paste finishes one login; name one of {', '.join(target.name for target in targets)}.")
+        complain(f"--paste finishes one sign-in; name one of {', '.join(target.name for target in targets)}.")
         return USAGE
     for target in targets:
         reason = remote.runnable(args, target.name)

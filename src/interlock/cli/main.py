@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, str]] = {
     "setup": "connect an AI host to a remote server",
     "login": "sign in to a remote server, once for this machine",
     "logout": "revoke a grant and forget it",
-    "grants": "list this machine's grants and open logins",
+    "grants": "list this machine's grants and open sign-ins",
     "doctor": "find out what is wrong on the way to a server",
     "update": "fetch a newer Interlock, and say what to do next",
     "credential": "print or revoke a host's credential",

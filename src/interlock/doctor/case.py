@@ -120,7 +120,8 @@ class Case:
         """From the documents as they are now. Raises DiscoveryFailed."""
 
         async def ask() -> Discovered:
-            return await discover(self.fetch, self.url, await self.challenge(), self.settings, self.seconds)
+            challenge, bound = await self.challenge(), self.bound_issuer()
+            return await discover(self.fetch, self.url, challenge, self.settings, self.seconds, prefer_issuer=bound)
 
         return await self._once("discovered", ask)
 
@@ -133,6 +134,13 @@ class Case:
     def preset(self) -> str | None:
         """The configured client id."""
         return preset_of(self.settings, self.machine.environ)
+
+    def bound_issuer(self) -> str | None:
+        """The only authorization server that the configured client may be used with; None where none is known yet."""
+        client_id = self.preset()
+        if client_id is None or self.settings.issuer is not None:
+            return self.settings.issuer
+        return kept.pinned(self.machine.home, self.url, client_id)
 
     @property
     def login(self) -> str:

@@ -18,6 +18,7 @@ from interlock.upstream.oauth.grant import Grant, Registration
 from interlock.upstream.oauth.grant_file import Damaged, Newer, decode
 from interlock.upstream.oauth.grant_ids import digest
 from interlock.upstream.oauth.grant_store import FOLDER
+from interlock.upstream.oauth.issuer_pins import ENDING, Pin, name_of
 
 MAX_BYTES = 1024 * 1024
 _NAME = re.compile(r"(?P<id>[0-9a-f]{32})(?P<kind>|\.flow|\.snooze)\.json")
@@ -81,6 +82,13 @@ def named_issuer(home: Path, server_url: str) -> str | None:
         return None
     entry = _or_none(folder / newest, "found", newest.removesuffix(".found.json"), Entry)
     return entry.found.issuer if entry is not None and entry.found.server_url == server_url else None
+
+
+def pinned(home: Path, server_url: str, client_id: str) -> str | None:
+    """The authorization server that a configured client was first used with for this URL."""
+    name = name_of(server_url, client_id)
+    pin = _or_none(folder_of(home) / f"{name}{ENDING}", "issuer", name, Pin)
+    return pin.issuer if pin is not None else None
 
 
 def registrations(home: Path, issuer: str) -> list[Registration]:

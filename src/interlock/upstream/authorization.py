@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 
@@ -41,4 +41,8 @@ class Authorization(Protocol):
 
     def mask(self, text: str) -> str:
         """The text without the secrets that this object sends."""
+        ...
+
+    def secrets(self) -> Sequence[str]:
+        """The values that `mask` takes out, as they are. Cheap: asked for each error that a server sends."""
         ...

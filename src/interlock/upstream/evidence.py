@@ -159,8 +159,8 @@ def http_refusal(server: str, status: int, headers: Mapping[bytes, bytes], mask:
     if status == 401:
         return Fault(
             "unauthorized",
-            f"{server}: the server wants a credential (HTTP 401){'' if acted else ' and did not act'}. Name one in the "
-            f"manifest: `auth: oauth`, `auth: token`, or a header by reference to an environment variable.{acted}",
+            f"{server}: the server wants a credential (HTTP 401){'' if acted else ' and did not act'}. Set `auth: oauth`, "
+            f"`auth: token` (--token-env, --token-file) or a header from the environment (--header-env).{acted}",
             stage=Stage.EXECUTE,
             verdict=proven,
             server=server,

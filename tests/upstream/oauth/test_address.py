@@ -15,7 +15,8 @@ GOOD = [
     ("http://localhost:3000/cb", ("http", "localhost", 3000), "/cb"),
     ("http://127.8.8.8", ("http", "127.8.8.8", 80), ""),
     ("http://[::1]:99/x", ("http", "::1", 99), "/x"),
-    ("https://a.example/%7Euser//x/../y", ("https", "a.example", 443), "/%7Euser//x/../y"),
+    ("https://a.example/%7Euser//x/..y/.z", ("https", "a.example", 443), "/%7Euser//x/..y/.z"),
+    ("https://a.example/x?y=/../z", ("https", "a.example", 443), "/x"),
 ]
 
 
@@ -45,6 +46,11 @@ def test_good_ones_keep_their_text(url: str, origin: tuple[str, str, int], path:
         "https://user:hunter@a.example/",
         "https://a.example@b.example/",
         "https://a.example\\@b.example/",
+        "https://a.example/x/../y",
+        "https://a.example/..",
+        "https://a.example/x/./y",
+        "https://a.example/x/%2E%2e/y",
+        "https://a.example/x/.%2e",
         "https://a.example:0/",
         "https://a.example:65536/",
         "https://a.example:port/",

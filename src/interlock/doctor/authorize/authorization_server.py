@@ -60,7 +60,7 @@ def _pkce(found: Discovered, case: Case, where: str) -> Iterator[Finding]:
     if methods is not None and "S256" in methods:
         yield _finding("ok", "it checks PKCE with S256", where)
         return
-    # Discovery refuses this (2026-07-28), so it was tolerated: by a setting, or for a server of 2025-03-26.
+    # Discovery refuses this (2026-07-28), so it was tolerated: by a setting, or for a server of 2025-03-26 on this machine.
     waived = (
         "A setting, oauth.allowMissingPkce (--allow-missing-pkce), goes on nevertheless."
         if case.settings.allow_missing_pkce
@@ -68,7 +68,7 @@ def _pkce(found: Discovered, case: Case, where: str) -> Iterator[Finding]:
     )
     yield _finding(
         "warning",
-        "it does not say that it checks PKCE with S256",
+        "it does not say that it checks PKCE with S256; a sign-in there is not conforming",
         where,
         f"A code that is stolen on its way could be redeemed. {waived}".strip(),
         "Tell those who run it.",

@@ -14,6 +14,8 @@ from interlock.model.stage import Stage
 from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Registration
+from interlock.upstream.oauth.issuer_binding import same
+from interlock.upstream.oauth.refresh_words import command
 
 MARGIN_DAYS = 7
 
@@ -35,8 +37,19 @@ def _look(found: Discovered, case: Case, known: list[Registration]) -> Iterator[
                 "problem", f"the client id should stand in ${settings.client_id_env}, which is not set here", where,
                 "No sign-in can begin.", "Set it in the environment of the host that starts Interlock.",
             )  # fmt: skip
-        else:
-            yield _finding("ok", f"the configured client {preset[:120]} is used", where)
+            return
+        bound = case.bound_issuer()
+        if bound is not None and not same(bound, found.issuer):
+            yield _finding(
+                "problem",
+                f"the server names another authorization server, {shown(found.issuer)}, than the configured client "
+                f"{preset[:120]} belongs to, {shown(bound)}",
+                where, "Neither the id nor the secret is sent to it, so no sign-in and no renewal can begin.",
+                f"Ask the server's operator. If it has moved, `{command('logout', case.name)}` forgets the old one, or set "
+                "oauth.issuer (--issuer).",
+            )  # fmt: skip
+            return
+        yield _finding("ok", f"the configured client {preset[:120]} is used", where)
         return
     dynamic = next((each for each in known if each.source == "dynamic"), None)
     if settings.client_metadata_url is not None and metadata.client_id_metadata_document_supported:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 
 from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
 from interlock.upstream.oauth import refresh_words as words
-from interlock.upstream.oauth import signing_words
+from interlock.upstream.oauth import offers, signing_words
 from interlock.upstream.oauth.ahead import Ahead
 from interlock.upstream.oauth.challenge import Bearer, bearer
 from interlock.upstream.oauth.client_credentials import obtain
 from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Grant
+from interlock.upstream.oauth.grant_log import mask as mask_words
 from interlock.upstream.oauth.grant_store import StoreTrouble
 from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.issuer_binding import bound_to, check
@@ -41,6 +43,12 @@ SECOND_LOOK_SECONDS = 5.0
 """Of a discovery that only looks whether the server has moved, when its authorization server cannot be used."""
 DISCOVERY_LASTS = 300.0
 """What was discovered longer ago is looked up again before a person's click is spent on it."""
+TOGETHER_SECONDS = 24.0
+"""Of discovery and registration for one request, together."""
+PARTING_SECONDS = 5.0
+"""For so long, a process that ends waits for the answer to a refresh token that has left. It is on disk as spent."""
+FAR_SECONDS = 60.0
+"""A token that says to be good only after more than that is tried all the same, now and then: some clock is wrong."""
 MAX_AT_ONCE = 3
 AT_ONCE_SECONDS = 60.0
 """For so long, at most so many tokens are renewed that were fetched a moment ago."""
@@ -66,6 +74,12 @@ class OAuthAuthorization:
         self._slow = asyncio.Lock()
         self._tasks: set[asyncio.Task[str]] = set()
         self._renewals: set[asyncio.Task[Grant]] = set()
+        self._presented: set[asyncio.Task[Grant]] = set()
+        """Those of them whose refresh token has left."""
+        self._until = 0.0
+        """When the request that holds `_slow` has to be done with discovery and registration."""
+        self._knocked: tuple[str, float] = ("", 0.0)
+        """A token that is not good yet and was tried all the same, and when."""
         self._watch = SignInWatch(self._known, shared.timing)
         self._taken_by_server = ""
         """The value that the server took last: what it refuses later was good once."""
@@ -85,7 +99,7 @@ class OAuthAuthorization:
         return await self._within(self._ready(), seconds)
 
     async def refused(self, used: str, status: int, headers: Mapping[bytes, bytes], seconds: float) -> str:
-        challenge = bearer(headers.get(b"www-authenticate", b"").decode("latin-1"))
+        challenge = self._plain(bearer(headers.get(b"www-authenticate", b"").decode("latin-1")))
         work = self._step_up(used, challenge) if status == 403 else self._unauthorized(used, challenge)
         return await self._within(work, seconds)
 
@@ -103,6 +117,19 @@ class OAuthAuthorization:
 
     def mask(self, text: str) -> str:
         return self._known.mask(text)
+
+    def secrets(self) -> Sequence[str]:
+        return self._known.secrets()
+
+    def _plain(self, challenge: Bearer | None) -> Bearer | None:
+        """Without what the server repeats of our secrets: a scope goes into the address of a sign-in, and into the log."""
+        if challenge is None:
+            return None
+        scope = tuple(each for each in challenge.scope or () if self.mask(each) == each)
+        words = challenge.error_description
+        return replace(
+            challenge, scope=scope or None, error_description=None if words is None else mask_words(self.mask(words))
+        )
 
     # -- the slow ways -----------------------------------------------------------------------------------------------
 
@@ -127,6 +154,7 @@ class OAuthAuthorization:
 
     async def _ready(self) -> str:
         async with self._slow:
+            self._begin()
             self._look()
             value = self.current()
             if value is not None:
@@ -144,6 +172,8 @@ class OAuthAuthorization:
     async def _unauthorized(self, used: str, challenge: Bearer | None) -> str:
         token = _token(used)
         async with self._slow:
+            self._begin()
+            self._too_early(token)
             if challenge is not None and challenge.scope:
                 self._step_ups.also(challenge.scope)
             if self._known.found is None:
@@ -208,6 +238,7 @@ class OAuthAuthorization:
         """403 with insufficient_scope: a sign-in for what is granted already and what is asked for now, together."""
         asked = union((challenge.scope if challenge is not None else None) or ())
         async with self._slow:
+            self._begin()
             self._look()
             if self._known.found is None:
                 await self._discover(challenge)
@@ -215,6 +246,7 @@ class OAuthAuthorization:
             if value and value != used:
                 return value
             grant, shown = self._known.grant, self.mask(" ".join(asked))[:200]
+            await self._not_too_often(asked, shown)
             if self._step_ups.another(asked, grant):
                 granted = grant is not None and set(asked) <= set(grant.scope)
                 raise signing_words.scopes_in_vain(self.server, shown, granted=granted)
@@ -222,6 +254,47 @@ class OAuthAuthorization:
                 return await self._renewed(_token(used), challenge)
             why = f"the server wants wider consent for this call: {shown or 'scopes that it does not name'}"
             return await self._sign_in(why, slug="insufficient-scope")
+
+    async def _not_too_often(self, asked: tuple[str, ...], shown: str) -> None:
+        """Raises Fault where the server asks for other scopes with each call. Counted on disk, for the whole machine."""
+        assert self._known.id is not None
+        try:
+            root, timing = self.shared.store.root, self.shared.timing
+            seconds = await offers.step_up(root, self._known.id, timing, time.time(), asked)
+        except StoreTrouble as trouble:
+            raise words.not_kept(self.server, str(trouble)) from None
+        if seconds > 0:
+            raise signing_words.scopes_too_often(self.server, shown, seconds)
+
+    # -- a token that is not good yet --------------------------------------------------------------------------------
+
+    def _knock(self, grant: Grant) -> bool:
+        """Whether a token whose time is far off is sent all the same: once in a while, and always where it was taken before."""
+        token, now = grant.access_token or "", self._known.now()
+        if _token(self._taken_by_server) == token:
+            return True
+        if (grant.not_before or 0.0) - now <= FAR_SECONDS or self._knock_left(token) > 0:
+            return False
+        self._knocked = (token, time.monotonic())
+        return True
+
+    def _knock_left(self, token: str) -> float:
+        """Seconds until that token may be tried again."""
+        before, at = self._knocked
+        return at + self.shared.timing.knock_seconds - time.monotonic() if before == token else 0.0
+
+    def _held(self, grant: Grant) -> Fault:
+        now, left = self._known.now(), self._knock_left(grant.access_token or "")
+        return words.held(self.server, grant, now, left if left > 0 else None)
+
+    def _too_early(self, token: str) -> None:
+        """A knock with a token that is not good yet was refused: that says nothing else. Raises Fault."""
+        grant = self._known.grant
+        if token and grant is not None and grant.access_token == token and held_back(grant, self._known.now()):
+            if _token(self._taken_by_server) == token:
+                self._taken_by_server = ""
+                return  # it was good, so this refusal is about something else
+            raise self._held(grant)
 
     # -- a fresh token -----------------------------------------------------------------------------------------------
 
@@ -262,8 +335,8 @@ class OAuthAuthorization:
             raise
         self._look()
         self._known.pardon(grant)
-        if held_back(grant, self._known.now()):
-            raise words.held(self.server, grant, self._known.now())
+        if held_back(grant, self._known.now()) and not self._knock(grant):
+            raise self._held(grant)
         return f"Bearer {grant.access_token}"
 
     async def _renew(self, id: str, found: Discovered, rejected: str | None) -> Grant:
@@ -272,21 +345,38 @@ class OAuthAuthorization:
             scope = self._scope()
             work = obtain(self.shared, self.server, id, found, self.settings, scope, rejected=rejected)
         else:
-            work = renew(self.shared, self.server, id, found, rejected=rejected, waited=True, settings=self.settings)
+            work = renew(
+                self.shared, self.server, id, found, rejected=rejected, waited=True, settings=self.settings,
+                presented=self._mark_presented,
+            )  # fmt: skip
         return await self._to_its_end(work)
 
     async def _renew_ahead(self, grant: Grant) -> None:
         found, id = self._known.found, self._known.id
         if found is not None and id is not None:
             rejected = grant.access_token
-            work = renew(self.shared, self.server, id, found, rejected=rejected, waited=False, settings=self.settings)
+            work = renew(
+                self.shared, self.server, id, found, rejected=rejected, waited=False, settings=self.settings,
+                presented=self._mark_presented,
+            )  # fmt: skip
             await self._to_its_end(work)
 
     async def _to_its_end(self, work: Coroutine[object, object, Grant]) -> Grant:
         task = asyncio.get_running_loop().create_task(work)
         self._renewals.add(task)
-        task.add_done_callback(self._renewals.discard)
+        task.add_done_callback(self._renewed_or_not)
         return await asyncio.shield(task)
+
+    def _mark_presented(self) -> None:
+        """Called in the task of a renewal."""
+        task = asyncio.current_task()
+        self._presented.update(each for each in self._renewals if each is task)
+
+    def _renewed_or_not(self, task: asyncio.Task[Grant]) -> None:
+        self._renewals.discard(task)
+        self._presented.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waited may have gone
 
     # -- how the server wants to be asked ----------------------------------------------------------------------------
 
@@ -307,9 +397,18 @@ class OAuthAuthorization:
         assert found is not None
         return id != self._known.id or before is None or before.metadata.token_endpoint != found.metadata.token_endpoint
 
+    def _begin(self) -> None:
+        """A request begins to be worked on; only one is at a time."""
+        self._until = time.monotonic() + TOGETHER_SECONDS
+
+    def _left(self, seconds: float) -> float:
+        """So many seconds, or what is left of the time for everything."""
+        return max(min(seconds, self._until - time.monotonic()), 1.0)
+
     async def _discover(self, challenge: Bearer | None, seconds: float = DISCOVERY_SECONDS) -> None:
         """Ask the server and its authorization server how they want to be asked. Raises Fault."""
         self._brake()
+        seconds = self._left(seconds)
         store, environ = self.shared.store, self.shared.environ
         try:
             issuer = bound_to(store, self.url, self.settings, environ)
@@ -332,7 +431,7 @@ class OAuthAuthorization:
             self._failed(fault)
             raise fault from None
         for remark in found.remarks:
-            self.shared.say(f"{self.server}: {remark}")
+            self.shared.say(f"{self.server}: {self.mask(remark)}")
         self._discovered_at = time.monotonic()
         try:
             store.remember(found, override=self.settings.resource)
@@ -391,13 +490,16 @@ class OAuthAuthorization:
             raise signing_words.elsewhere(self.server, self.mask(why), slug)
         try:
             offer = await self.shared.logins.offer(
-                id, found, self.settings, self.shared.environ, scope=self._scope(), seconds=DISCOVERY_SECONDS,
+                id, found, self.settings, self.shared.environ, scope=self._scope(),
+                seconds=self._left(DISCOVERY_SECONDS),
                 seen=grant.generation if grant is not None else 0,
             )  # fmt: skip
         except RegistrationFailed as failure:
             what = failure.what.rstrip(".")
             if failure.unreachable:
-                raise words.wait(self.server, what, self.shared.timing.knock_seconds, kept=grant is not None) from None
+                outage = words.wait(self.server, what, self.shared.timing.knock_seconds, kept=grant is not None)
+                self._failed(outage)
+                raise outage from None
             raise words.misconfigured(self.server, what, self.url) from None
         except Fault as fault:
             if fault.server is None:
@@ -430,15 +532,22 @@ class OAuthAuthorization:
         self._ahead.plan()
 
     async def close(self) -> None:
-        """A refresh that is under way may finish: what it brings is the machine's. Everything else ends."""
+        """A refresh whose token has left may finish, for a moment: what it brings is the machine's. Everything else ends."""
         self._closed = True
         ahead = self._ahead.close()
         tasks = [task for task in (*self._tasks, self._watch.task, ahead) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._renewals:
-            await asyncio.wait(self._renewals, timeout=MAX_PATIENCE)
+        waited_for = set(self._presented)
+        for renewal in self._renewals - waited_for:
+            renewal.cancel()
+        if waited_for:
+            await asyncio.wait(waited_for, timeout=PARTING_SECONDS)
+        left = list(self._renewals)
+        for renewal in left:
+            renewal.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
 
 def _token(header: str) -> str:

@@ -93,6 +93,10 @@ class KnownGrant:
         """Let the token be sent once more."""
         self._refused.pop(token_hash(grant.access_token or ""), None)
 
+    def secrets(self) -> tuple[str, ...]:
+        """Those of this grant and of the ones before it, as far as they are kept."""
+        return tuple(self._secrets)
+
     def mask(self, text: str) -> str:
         """Without the secrets of this grant and of those before it: a late answer may quote an old one."""
         return masked(text, self._secrets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from interlock.manifest.config import TokenSource
@@ -59,6 +59,9 @@ class StaticToken:
 
     def heard(self, headers: Mapping[bytes, bytes]) -> None:
         return
+
+    def secrets(self) -> Sequence[str]:
+        return self._sent
 
     def mask(self, text: str) -> str:
         return masked(text, self._sent)
