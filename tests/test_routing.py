@@ -6,7 +6,7 @@ import pytest
 
 from interlock.catalog.naming import exposed_name, known_hosts, profile_for
 from interlock.model.names import CanonicalName
-from interlock.pipeline import _may_belong
+from interlock.routing import may_belong
 
 KEYS = (
     "git", "github", "a--b", "a b", "\u043a\u043b\u044e\u0447", "\u043a\u043b\u044e\u04472", "_x", "x_", "9a", "a" * 12,
@@ -20,11 +20,11 @@ def test_every_exposed_name_may_belong_to_its_server(key: str) -> None:
     for host in (None, *known_hosts()):
         for item in ITEMS:
             exposed = exposed_name(CanonicalName(key, item), profile_for(host))
-            assert _may_belong(exposed, key), exposed
+            assert may_belong(exposed, key), exposed
 
 
 @pytest.mark.parametrize(
     ("exposed", "key"), [("github__search", "git"), ("git__search", "github"), ("gitlab__x", "git"), ("a__b", "ab")]
 )
 def test_a_neighbour_is_not_asked(exposed: str, key: str) -> None:
-    assert not _may_belong(exposed, key)
+    assert not may_belong(exposed, key)

@@ -9,7 +9,6 @@ does is in its folder; none of them imports another.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable, Mapping
 from time import perf_counter_ns
@@ -19,7 +18,7 @@ from interlock.calls import answers
 from interlock.catalog.catalogue import Catalogue, Recall, Remember
 from interlock.catalog.naming import profile_for
 from interlock.catalog.snapshot import Entry, Kind
-from interlock.catalog.uris import UriRouter, expose_uri, rewrite_result_uris
+from interlock.catalog.uris import expose_uri, rewrite_result_uris
 from interlock.catalog.view import Route, View, build_view, page
 from interlock.gates.static import judge
 from interlock.gates.subject import Subject
@@ -28,7 +27,6 @@ from interlock.journal.trace import new_trace_id
 from interlock.manifest.config import Gateway, ServerConfig
 from interlock.model.decision import Answer, Decision
 from interlock.model.fault import Fault
-from interlock.model.names import CanonicalName
 from interlock.model.stage import Stage
 from interlock.model.trace import Mark, RouteTrace
 from interlock.model.verdict import Verdict
@@ -39,6 +37,7 @@ from interlock.relay.hub import Hub
 from interlock.relay.rounds import Answered, Retry, Rounds
 from interlock.relay.sink import ExchangeSink
 from interlock.relay.watching import Watching
+from interlock.routing import Routing
 from interlock.upstream.contract import Outgoing, Reply
 from interlock.upstream.server import Server
 from interlock.wire import codes, messages, translate
@@ -99,9 +98,9 @@ class Pipeline:
         """A sentence that the next tool's answer carries, once: a newer Interlock is out."""
         self.last_view: View | None = None
         """The view that was built last: what the next start may say of the servers at once."""
-        self.router = UriRouter(gateway.servers)
         self.verbatim = next((key for key, config in gateway.servers.items() if config.names == "verbatim"), None)
         self.catalogue = Catalogue(servers, remember=remember, recall_bytes=recall, changed=self._changed)
+        self.routing = Routing(gateway, servers, self.catalogue, self.verbatim, view=self.view, admit=self.admit)
         self.bridge = Bridge(self.rounds, self.verbatim is None)
         self.watching = Watching(hub, servers, self._route_uri, lambda exchange: self.catalogue.settle(exchange.caller))
         hub.invalidate = self.catalogue.invalidate
@@ -171,7 +170,7 @@ class Pipeline:
         """
         attempt = Attempt(exchange, self._trace(exchange))
         try:
-            route = await self._route(exchange, _KIND_OF[exchange.method], attempt.trace)
+            route = await self.routing.find(exchange, _KIND_OF[exchange.method], attempt.trace)
             self._describe(attempt, route)
             if _has_round(exchange):
                 attempt.retry = self.rounds.take(exchange, route.server, attempt.name)
@@ -281,99 +280,6 @@ class Pipeline:
         reason = decision.reason if how is None else f"{decision.reason}; {how}"
         attempt.mark(Stage.AUTHORIZE, decision.answer.word, reason, decision.rule)
 
-    async def _route(self, exchange: Exchange, kind: Kind, trace: RouteTrace) -> Route:
-        """Raises Fault `unknown-name`, the same for a denied name as for one that does not exist."""
-        member = "uri" if kind == "resources" else "name"
-        exposed = messages.try_str(exchange.params.get(member))
-        if exposed is None:
-            raise WireError(codes.INVALID_PARAMS, f"params.{member} must be a string", exchange.id)
-        if kind == "resources":
-            return self._route_resource(exchange, exposed, trace)
-        view = self.view(exchange)
-        route = view.routes[kind].get(exposed)
-        if route is not None:
-            return route
-        if self.verbatim is not None:
-            return await self._route_unlisted(exchange, kind, exposed, trace)
-        hidden = view.hidden[kind].get(exposed)
-        if hidden is None:
-            candidates = [
-                server.key
-                for server in self.catalogue.enabled()
-                if _may_belong(exposed, server.key)
-                and ((known := self.catalogue.snapshot(server, exchange.caller)) is None or known.remembered)
-            ]
-            if candidates:
-                await self.catalogue.settle(exchange.caller, candidates)
-                view = self.view(exchange)
-                route = view.routes[kind].get(exposed)
-                if route is not None:
-                    return route
-                hidden = view.hidden[kind].get(exposed)
-                for key in candidates:
-                    if self.catalogue.snapshot(self.servers[key], exchange.caller) is None:
-                        trace.server = key
-                        # The same object each time: without this its traceback would grow with every call.
-                        raise (self.servers[key].last_fault or _not_ready(key)).with_traceback(None)
-        raise self._unknown(kind, exposed, hidden, trace)
-
-    async def _route_unlisted(self, exchange: Exchange, kind: Kind, exposed: str, trace: RouteTrace) -> Route:
-        """With verbatim names the one server itself says what it does not know; the gates judge the name all the same.
-
-        Where lists hide tools, what is not listed is unknown: the server's own words would tell a denied tool from none.
-        """
-        key = self.verbatim or ""
-        config = self.gateway.servers[key]
-        hides = kind == "tools" and (config.allow is not None or bool(config.deny))
-        view = self.view(exchange)
-        hidden = view.hidden[kind].get(exposed)
-        if hidden is None and not view.routes[kind] and self.servers[key].state != "ready":
-            await self.catalogue.settle(exchange.caller, [key])
-            found = self.view(exchange).routes[kind].get(exposed)
-            if found is not None:
-                return found
-        entry = Entry(CanonicalName(key, exposed), b"{}")
-        decision = (
-            hidden.decision if hidden is not None else self.admit(config, kind, entry, exchange.client.asking_host)
-        )
-        route = Route(key, kind, entry, decision)
-        if decision.answer is Answer.DENY:
-            raise self._unknown(kind, exposed, route, trace)
-        if hides:
-            raise self._unknown(kind, exposed, None, trace)
-        return route
-
-    def _route_resource(self, exchange: Exchange, exposed: str, trace: RouteTrace) -> Route:
-        found = (self.verbatim, exposed) if self.verbatim is not None else self.router.route(exposed)
-        config = self.gateway.servers.get(found[0]) if found is not None else None
-        if found is None or config is None:
-            raise self._unknown("resources", exposed, None, trace)
-        entry = Entry(CanonicalName(config.key, found[1]), b"{}")
-        decision = self.admit(config, "resources", entry, exchange.client.asking_host)
-        route = Route(config.key, "resources", entry, decision)
-        if decision.answer is Answer.DENY:
-            raise self._unknown("resources", exposed, route, trace)
-        return route
-
-    def _unknown(self, kind: Kind, exposed: str, hidden: Route | None, trace: RouteTrace) -> Fault:
-        if hidden is not None:
-            trace.server = hidden.server
-            trace.name = str(hidden.entry.canonical)
-            decision = hidden.decision
-            trace.marks.append(Mark(Stage.AUTHORIZE, "deny", f"{decision.gate}: {decision.reason}", decision.rule, 0))
-        else:
-            # For the person who reads the trace; the caller learns nothing of servers that it may not use.
-            trace.marks += [
-                Mark(Stage.DISCOVER, server.state, f"{key}: {config.blocked or 'switched off'}", str(config.origin), 0)
-                for key, config in self.gateway.servers.items()
-                if (server := self.servers[key]).state in ("blocked", "disabled") and _may_belong(exposed, key)
-            ]
-        word = {"tools": "tool", "prompts": "prompt"}.get(kind, "resource")
-        return Fault(
-            "unknown-name", f"Unknown {word}: {exposed}",
-            stage=Stage.DESCRIBE, verdict=Verdict.NEVER_REACHED, retry="never",
-        )  # fmt: skip
-
     # -- EXECUTE -------------------------------------------------------------------------------------------------------
 
     def _outgoing(self, attempt: Attempt, route: Route) -> Outgoing:
@@ -482,10 +388,10 @@ class Pipeline:
         attempt = Attempt(exchange, self._trace(exchange))
         try:
             if by_uri:
-                route = self._route_resource(exchange, exposed, attempt.trace)
+                route = self.routing.resource(exchange, exposed, attempt.trace)
             else:
                 params["name"] = ref[member]
-                route = await self._route(exchange, "prompts", attempt.trace)
+                route = await self.routing.find(exchange, "prompts", attempt.trace)
                 del params["name"]
             ref[member] = messages.raw(route.entry.canonical.item)
             params["ref"] = Raw(messages.write_map(ref))
@@ -549,7 +455,7 @@ class Pipeline:
         self._observe(attempt, "ok", 2)
 
     def _route_uri(self, exchange: Exchange, exposed: str) -> tuple[str, str]:
-        route = self._route_resource(exchange, exposed, self._trace(exchange))
+        route = self.routing.resource(exchange, exposed, self._trace(exchange))
         return route.server, route.entry.canonical.item
 
     def _changed(self, server: str, binding: str, told: frozenset[Kind], found: frozenset[Kind]) -> None:
@@ -633,15 +539,6 @@ def _asked_server(attempt: Attempt) -> bool:
     return any(mark.stage is Stage.AUTHORIZE for mark in attempt.trace.marks)
 
 
-def _not_ready(key: str) -> Fault:
-    return Fault(
-        "startup-timeout",
-        f"{key}: the server has not answered yet, so what it offers is not known; the request was not sent to it. Retry in a "
-        "moment.",
-        stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=key,
-    )  # fmt: skip
-
-
 def _no_object(server: str, tool: str | None) -> Fault:
     return Fault(
         "bad-answer",
@@ -679,15 +576,3 @@ def _means_a_known_method(method: str) -> bool:
     dressed as a notification: it could cancel what another client has open."""
     letters = _letters(method)
     return letters in _JUDGED or letters.startswith("notifications")
-
-
-def _may_belong(exposed: str, key: str) -> bool:
-    """True where an exposed name could be of this server: names begin with the key, cleaned and perhaps cut."""
-
-    def plain(text: str) -> str:
-        return re.sub("[^a-z0-9]+", "_", text.lower()).strip("_")
-
-    start = plain(key)
-    # What is too short to be cut is followed by the separator: `git` is not asked for what is of `github`.
-    start = start + "_" if len(start) <= 12 else start[:12].rstrip("_")
-    return start == "_" or f"{plain(exposed)}_".startswith((start, f"s{start}"))

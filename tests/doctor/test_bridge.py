@@ -21,6 +21,7 @@ from interlock.manifest.config import HttpTransport, OAuth, TokenSource
 from interlock.upstream.oauth.flow_note import read_note
 from interlock.upstream.oauth.grant import Refusal
 from interlock.upstream.oauth.grant_store import grant_id
+from interlock.upstream.oauth.issuer_binding import hold
 
 if TYPE_CHECKING:
     from .conftest import Clinic
@@ -212,6 +213,31 @@ async def test_documents(
     findings = await clinic.examine(lab.url)
     assert worst(findings, check) == severity, told(findings)
     assert words in told([each for each in findings if each.check == check])
+
+
+async def test_a_configured_client_that_belongs_elsewhere(clinic: Clinic, lab: AuthLab) -> None:
+    settings = OAuth(client_id=lab.clients.preset)
+    clinic.transport = HttpTransport(oauth=settings)
+    found = await clinic.case(lab.url).discovered()
+    hold(clinic.store(), found, settings, {})
+    findings = await clinic.examine(lab.url, "registration")
+    assert (worst(findings, "registration"), len(findings)) == ("ok", 1)
+    async with AuthLab(era="modern") as other:
+        lab.behave.authorization_servers = (other.issuer,)
+        findings = await clinic.examine(lab.url, "registration")
+        assert worst(findings, "registration") == "problem"
+        text = told(findings)
+        for part in (lab.issuer, other.issuer, f"`interlock logout {lab.url}`", "oauth.issuer (--issuer)"):
+            assert part in text
+
+
+async def test_a_server_without_metadata_does_not_conform(clinic: Clinic) -> None:
+    async with AuthLab(era="legacy", one_origin=True) as lab:
+        lab.behave.resource_metadata = "absent"
+        lab.behave.metadata = ()
+        findings = await clinic.examine(lab.url, "authorization-server", "resource-metadata")
+        assert worst(findings, "authorization-server") == worst(findings, "resource-metadata") == "warning"
+        assert "Not conforming: nothing says" in told(findings)
 
 
 async def test_missing_pkce_that_is_waived_is_a_warning(clinic: Clinic, lab: AuthLab) -> None:

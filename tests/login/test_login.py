@@ -293,6 +293,45 @@ async def test_a_server_that_keeps_a_person_waiting_is_named(shell: Shell) -> No
     assert said == f"interlock: {url}: no answer yet; it has 15 s in all\n"
 
 
+async def test_a_configured_client_is_held_to_its_authorization_server(shell: Shell, lab: AuthLab) -> None:
+    """Until the person signs out, or says with --issuer which one it is."""
+    flags = ("--flow", "client-credentials", "--client-id", lab.clients.machine, "--client-secret-env", "SECRET")
+    shell.environ["SECRET"] = lab.clients.machine_secret
+    assert (await shell.run("login", lab.url, *flags)).code == 0
+    async with AuthLab(era="modern") as other:
+        lab.behave.authorization_servers = (other.issuer,)
+        done = await shell.run("login", lab.url, *flags)
+        assert done.code == 8
+        for text in (lab.issuer, other.issuer, f"`interlock logout {lab.url}`", "oauth.issuer (--issuer)"):
+            assert text in done.out
+        assert lab.clients.machine_secret not in done.all
+        done = await shell.run("login", lab.url, *flags, "--issuer", lab.issuer)
+        assert done.code == 8
+        assert f"the settings allow {lab.issuer} alone" in done.out
+        assert not other.truth.token_requests
+        # The other one is asked as soon as the person wants it; it does not know the client.
+        done = await shell.run("login", lab.url, *flags, "--issuer", other.issuer)
+        assert (done.code, "invalid_client" in done.out) == (8, True)
+        assert other.truth.token_requests["client_credentials"] == 1
+        done = await shell.run("login", lab.url, *flags)
+        assert other.truth.token_requests["client_credentials"] == 2
+        lab.behave.authorization_servers = None
+        done = await shell.run("login", lab.url, *flags)
+        assert (done.code, f"belongs to {other.issuer}" in done.out) == (8, True)
+        assert (await shell.run("logout", lab.url)).code == 0
+        assert (await shell.run("login", lab.url, *flags)).code == 0
+
+
+async def test_a_server_without_metadata_is_said_not_to_conform(shell: Shell) -> None:
+    async with AuthLab(era="legacy", one_origin=True) as lab:
+        lab.behave.resource_metadata = "absent"
+        lab.behave.metadata = ()
+        done = await shell.run("login", lab.url, click=shell.click)
+        assert done.code == 0
+        assert "Not conforming: nothing says that the authorization server checks PKCE" in done.err
+        assert lab.counts["logins_finished"] == 1
+
+
 async def test_a_server_that_has_moved_is_said(shell: Shell, lab: AuthLab) -> None:
     await shell.run("login", lab.url, click=shell.click)
     former = lab.issuer

@@ -94,6 +94,21 @@ async def test_an_open_login_is_given_up(shell: Shell, lab: AuthLab) -> None:
     assert await states(shell) == []
 
 
+async def test_a_configured_client_is_let_go_also_where_there_is_no_grant(shell: Shell, lab: AuthLab) -> None:
+    flags = ("--client-id", lab.clients.preset)
+    await shell.run("login", lab.url, *flags, "--timeout", "0.1")
+    assert (await shell.run("logout", lab.url)).code == 0
+    assert list((shell.home / "grants").glob("*.issuer.json")) == []
+    await shell.run("login", lab.url, *flags, "--timeout", "0.1")
+    for file in (shell.home / "grants").glob("*.flow.json"):
+        file.unlink()
+    for file in (shell.home / "grants").glob("*.snooze.json"):
+        file.unlink()
+    done = await shell.run("logout", lab.url)
+    assert "no longer held to the authorization server" in done.out
+    assert list((shell.home / "grants").glob("*.issuer.json")) == []
+
+
 @pytest.mark.parametrize("args", [(), ("https://x.example/", "--all")])
 async def test_it_wants_exactly_one_or_all(shell: Shell, args: tuple[str, ...]) -> None:
     done = await shell.run("logout", *args)

@@ -46,6 +46,10 @@ MEANS: dict[str, tuple[str, OAuth | None]] = {
         OAUTH + "    oauth: {clientMetadataUrl: 'https://example.com:8443/client.json'}\n",
         OAuth(client_metadata_url="https://example.com:8443/client.json"),
     ),
+    "issuer": (
+        OAUTH + "    oauth: {clientId: desk, issuer: 'https://login.example.com/t1'}\n",
+        OAuth(client_id="desk", issuer="https://login.example.com/t1"),
+    ),
     "resource that is no URL": (OAUTH + "    oauth: {resource: 'api://issues'}\n", OAuth(resource="api://issues")),
     "resource with its slash kept": (
         OAUTH + "    oauth: {resource: 'https://mcp.example.com/'}\n",
@@ -246,6 +250,31 @@ REFUSED = {
         f"{H}.oauth.clientMetadataUrl",
         schema_says=False,
     ),
+    "issuer by http": Refused(
+        OAUTH + "    oauth: {issuer: 'http://login.example'}\n",
+        "wrong-form",
+        7,
+        f"{H}.oauth.issuer",
+        "issuer: https://",
+        schema_says=False,
+    ),
+    "issuer with a query": Refused(
+        OAUTH + "    oauth: {issuer: 'https://login.example?t=1'}\n", "wrong-form", 7, f"{H}.oauth.issuer"
+    ),
+    "issuer with dots": Refused(
+        OAUTH + "    oauth: {issuer: 'https://login.example/a/../b'}\n",
+        "wrong-form",
+        7,
+        f"{H}.oauth.issuer",
+        schema_says=False,
+    ),
+    "endpoint with dots": Refused(
+        HEAD + "  http:\n    endpoint: https://mcp.example.com/a/../mcp\n",
+        "wrong-form",
+        5,
+        f"{H}.endpoint",
+        schema_says=False,
+    ),
     "resource with a fragment": Refused(
         OAUTH + "    oauth: {resource: 'https://x.example/#a'}\n", "wrong-form", 7, f"{H}.oauth.resource"
     ),
@@ -356,6 +385,7 @@ def test_each_of_them_is_part_of_what_is_trusted(desk: Desk) -> None:
         OAUTH + "    oauth: {allowMissingPkce: true}\n",
         OAUTH + "    oauth: {flow: device}\n",
         OAUTH + "    oauth: {clientId: a}\n",
+        OAUTH + "    oauth: {clientId: a, issuer: 'https://login.example.com'}\n",
         TOKEN + "    token: {fromEnv: T}\n",
         TOKEN + "    token: {fromFile: /etc/a}\n",
         HTTP + "    session: {headers: {X-Agent: a}}\n",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from interlock.upstream.oauth.timing import Timing
 
 KEEP_AFTER_SECONDS = 15.0
+CREDENTIAL_SECONDS = 5.0
+"""After the end of our input, calls that wait for a credential are answered without one when this is over."""
 LINGER_SECONDS = 120.0
 """How long an open sign-in is waited for after the host has gone: somebody may be looking at its page."""
 
@@ -91,7 +93,12 @@ async def until_over(
     if reading.done():
         # A host that closes our input may also tell us to end before the last answer is there.
         ending = asyncio.ensure_future(lines.end())
-        await asyncio.wait([ending, *stopping], return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(
+            [ending, *stopping], timeout=CREDENTIAL_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not done:
+            runtime.authorizing.leave()
+            await asyncio.wait([ending, *stopping], return_when=asyncio.FIRST_COMPLETED)
         ending.cancel()
     lines.leave()
     for task in (*stopping, updates):

@@ -104,6 +104,11 @@ class Authorizing:
         if self._shared is not None:
             await self._shared.logins.linger(seconds)
 
+    def leave(self) -> None:
+        """Whoever waits for a credential is told that this process ends."""
+        for made in self._made:
+            made.leave()
+
     async def close(self) -> None:
         for made in self._made:
             await made.close()

@@ -13,6 +13,7 @@ from interlock.upstream import evidence
 from interlock.upstream.authorization import Authorization
 from interlock.upstream.contract import Reply
 from interlock.upstream.http1 import Connection, Origin, Pool, Ticket, target_of
+from interlock.upstream.secret_forms import without_secrets
 from interlock.upstream.session import Call, Session, SessionLost
 from interlock.upstream.told import Told
 from interlock.wire import bounds, codes, messages, sse, translate
@@ -372,7 +373,7 @@ class _Post:
                     return True
                 if code not in _MODERN_REFUSALS and self._status < 500:
                     session.retire()
-            self.call.succeed(Reply(bytes(error), True, session.era))
+            self.call.succeed(Reply(without_secrets(bytes(error), session.secrets()), True, session.era))
             return True
         return session.received(body, self.call) and self.call.settled
 

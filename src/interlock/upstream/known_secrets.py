@@ -17,12 +17,13 @@ def masker(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]
     """Takes text and gives it back without the values that `transport` names by reference. Values are read at each use."""
 
     def mask(text: str) -> str:
-        return masked(text, _values(transport, environ))
+        return masked(text, known_values(transport, environ))
 
     return mask
 
 
-def _values(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]) -> Iterable[str]:
+def known_values(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]) -> Iterable[str]:
+    """The values themselves, as they are now. Short ones are left out."""
     if isinstance(transport, StdioTransport):
         names = [each.source for each in transport.env if each.source is not None]
     else:

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+import msgspec
+
 MASK: Final = "[redacted]"
 MIN_LENGTH: Final = 6
 """Shorter values (a port, `true`, `prod`) would take ordinary words out of messages."""
@@ -24,6 +26,7 @@ _ESCAPED = re.compile(
     rb"%(?:25)*(?P<percent>[0-9A-Fa-f]{2})|\\+u00(?P<unicode>[0-9A-Fa-f]{2})|\\+(?P<json>[\"/\\])"
     rb"|(?P<html>&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9A-Fa-f]{2});)|(?P<plus>\+)"
 )
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}(?:=|%3[Dd]){0,2}")
 
 
@@ -43,9 +46,31 @@ def masked(text: str, secrets: Iterable[str], least: int = MIN_LENGTH) -> str:
     return _without_base64(_without_pieces(text, long), long)
 
 
-def holds(data: bytes, secrets: Sequence[str]) -> bool:
-    """Whether one of them stands in the bytes as it is. Cheap: for all that passes by."""
-    return any(secret.encode("utf-8", "replace") in data for secret in secrets if len(secret) >= MIN_LENGTH)
+def without_secrets(body: bytes, secrets: Sequence[str]) -> bytes:
+    """JSON with the secrets masked in its strings; the very same bytes where none occurs, and outside those strings."""
+    if not _holds(body, secrets):
+        return body
+
+    def shown(found: re.Match[bytes]) -> bytes:
+        try:
+            before = msgspec.json.decode(found[0], type=str)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return found[0]
+        after = masked(before, secrets)
+        return found[0] if after == before else msgspec.json.encode(after)
+
+    return _STRING.sub(shown, body)
+
+
+def _holds(data: bytes, secrets: Sequence[str]) -> bool:
+    """Cheap: whether one of them stands there as it is, encoded for a URL, or escaped for JSON."""
+    for secret in secrets:
+        if len(secret) >= MIN_LENGTH:
+            escaped = msgspec.json.encode(secret)[1:-1]
+            urls = (quote(secret, safe="").encode("ascii"), quote_plus(secret).encode("ascii"))
+            if escaped in data or any(each in data for each in (escaped.replace(b"/", b"\\/"), *urls)):
+                return True
+    return False
 
 
 def _without_pieces(text: str, secrets: Sequence[str]) -> str:

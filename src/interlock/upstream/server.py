@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from interlock.manifest.config import HeaderValue, HttpTransport, ServerConfig, StdioTransport
@@ -27,7 +27,7 @@ from interlock.upstream.exits import explain_exit
 from interlock.upstream.handshake import Found
 from interlock.upstream.http import HttpCarrier
 from interlock.upstream.http1 import Origin, Pool
-from interlock.upstream.known_secrets import masker
+from interlock.upstream.known_secrets import known_values, masker
 from interlock.upstream.restart import RestartPolicy
 from interlock.upstream.session import Session, SessionLost
 from interlock.upstream.sse import SseCarrier
@@ -106,6 +106,10 @@ class Server:
     def _mask(self, text: str) -> str:
         text = self._mask_known(text)
         return text if self._authorization is None else self._authorization.mask(text)
+
+    def _secrets(self) -> Sequence[str]:
+        more = self._authorization.secrets() if self._authorization is not None else ()
+        return (*known_values(self.config.transport, self._environ), *more)
 
     # -- state -------------------------------------------------------------------------------------------------------
 
@@ -351,7 +355,7 @@ class Server:
 
     def _new_session(self, caller: Caller) -> Session:
         session = Session(self.key, SHARED, caller, self._events, self._client_info)
-        session.mask = self._mask
+        session.mask, session.secrets = self._mask, self._secrets
         return session
 
     def _settle(self, session: Session, era: Era, caller: Caller) -> Session:

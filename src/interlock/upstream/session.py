@@ -7,12 +7,13 @@ can name, answer or cancel another's request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
 from interlock.model.fault import Fault
 from interlock.upstream import evidence
 from interlock.upstream.contract import Caller, Events, ListKind, Outgoing, Progress, Reply
+from interlock.upstream.secret_forms import without_secrets
 from interlock.wire import codes, messages, translate
 from interlock.wire.eras import MODERN_VERSION, SUBSCRIPTION_KEY, Era, legacy_meta, modern_meta
 from interlock.wire.headers import param_headers
@@ -129,6 +130,8 @@ class Session:
         self.client_info = client_info
         self.mask: Callable[[str], str] = str
         """Takes the secrets that the server was given out of its own words, before they are shown or cut."""
+        self.secrets: Callable[[], Sequence[str]] = tuple
+        """Those secrets, for what is passed on byte for byte where none of them stands in it."""
         self.carrier: Carrier | None = None
         self.era = Era.LEGACY
         self.version = MODERN_VERSION
@@ -306,11 +309,14 @@ class Session:
         if is_error and not translate.well_formed_error(body):
             target.fail(evidence.bad_answer(self.server, "the error in its answer is malformed"))
             return
-        target.succeed(Reply(body, is_error, self.era))
+        # Results stay as they are; an error's words are the server's own, and servers repeat what they refuse.
+        target.succeed(Reply(without_secrets(body, self.secrets()) if is_error else body, is_error, self.era))
 
     def _notification(self, message: Message, call: Call | None) -> None:
-        method = message.method
-        params = messages.try_map(message.params) or {}
+        method, raw = message.method, message.params
+        if method == "notifications/message" and raw is not None:
+            raw = Raw(without_secrets(bytes(raw), self.secrets()))
+        params = messages.try_map(raw) or {}
         if method == "notifications/progress":
             token = messages.try_json(params.pop("progressToken", None))
             target = self.pending.get(token) if token.__class__ is int else None

@@ -30,6 +30,12 @@ async def server() -> AsyncIterator[ScriptedServer]:
         yield made
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has a second for each question here."""
+    monkeypatch.setattr(device, "MIN_INTERVAL", 0.02)
+
+
 def approve(server: ScriptedServer, state: str = "approved") -> None:
     """The person types the code in, somewhere else."""
     (code,) = [code for code, now in server.device_codes.items() if now == "pending"]

@@ -13,7 +13,7 @@ from interlock.manifest.config import OAuth
 from interlock.upstream.oauth.challenge import Bearer
 from interlock.upstream.oauth.discovery import DiscoveryFailed, discover, issuer_metadata
 from interlock.upstream.oauth.documents import Discovered
-from interlock.upstream.oauth.fetch import Fetcher
+from interlock.upstream.oauth.fetch import Answer, Fetcher
 from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
 
 from .peer import Peer, Say, peer
@@ -229,18 +229,121 @@ async def test_resources_that_do_not(server: Peer, issuer: Peer, fetch: Fetcher,
     assert issuer.seen == []
 
 
+@pytest.mark.parametrize(
+    ("place", "resource", "taken"),
+    [
+        # The server's own URL, whoever publishes it (RFC 9728 section 3.3).
+        ("{issuer}/prm", "{root}/b/mcp", True),
+        ("{root}/b/prm", "{root}/b/mcp", True),
+        ("{root}/b/prm", "{root}/b/mcp/", True),
+        # More than the server: the origin's own well-known place alone may say so.
+        ("{issuer}/prm", "{root}", False),
+        ("{issuer}/.well-known/oauth-protected-resource", "{root}", False),
+        ("{root}/b/prm", "{root}", False),
+        ("{root}/b/prm", "{root}/b", False),
+        ("{root}/b/.well-known/oauth-protected-resource", "{root}", False),
+        ("{root}/.well-known/oauth-protected-resource-of-b", "{root}", False),
+        ("{root}/.well-known/oauth-protected-resource", "{root}", True),
+        ("{root}/.well-known/oauth-protected-resource/b/mcp", "{root}", True),
+        ("{root}/.well-known/oauth-protected-resource/b", "{root}/b", True),
+        ("{root}/.well-known/oauth-protected-resource/b/mcp", "{root}/a/mcp", False),
+    ],
+)
+async def test_who_may_say_what_the_resource_is(
+    server: Peer, issuer: Peer, fetch: Fetcher, place: str, resource: str, taken: bool
+) -> None:
+    url = place.format(root=server.root, issuer=issuer.root)
+    claimed = resource.format(root=server.root)
+    host = issuer if url.startswith(issuer.root) else server
+    document = Say(200, {"resource": claimed, "authorization_servers": [issuer.root]})
+    host.routes[url.removeprefix(host.root)] = document
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    challenge = Bearer(resource_metadata=(url,))
+    if taken:
+        result = await found(fetch, server, challenge, path="/b/mcp")
+        assert (result.resource, result.borrowed, result.remarks) == (claimed, False, ())
+        return
+    with pytest.raises(DiscoveryFailed) as caught:
+        await found(fetch, server, challenge, path="/b/mcp")
+    assert not caught.value.unreachable
+    assert repr(claimed) in caught.value.what
+    assert ASM not in issuer.paths()
+
+
+async def test_a_named_document_for_another_resource_is_not_replaced(
+    server: Peer, issuer: Peer, fetch: Fetcher
+) -> None:
+    """The neighbour on a shared host: its own document lies, and the host's would lend it the tokens of all."""
+    server.routes["/b/prm"] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root]})
+    server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root]})
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    challenge = Bearer(resource_metadata=(f"{server.root}/b/prm",))
+    with pytest.raises(DiscoveryFailed, match="well-known place"):
+        await found(fetch, server, challenge, path="/b/mcp")
+    assert server.paths() == ["/b/prm"]
+
+
+async def test_a_query_tells_servers_apart(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    document = Say(200, {"resource": f"{server.root}/mcp", "authorization_servers": [issuer.root]})
+    server.routes |= {"/prm": document, PRM: document}
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    with pytest.raises(DiscoveryFailed, match="well-known place"):
+        await found(fetch, server, Bearer(resource_metadata=(f"{server.root}/prm",)), path="/mcp?tenant=b")
+    assert (await found(fetch, server, path="/mcp?tenant=b")).resource == f"{server.root}/mcp"
+
+
+async def test_dot_segments_get_no_token(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    for path in ("/a/../b/mcp", "/a/%2e%2E/b", "/a/."):
+        with pytest.raises(DiscoveryFailed, match="dot segments"):
+            await found(fetch, server, path=path)
+    assert server.seen == []
+
+
 async def test_a_person_may_confirm_a_foreign_resource(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
     good(server, issuer)
     server.routes[f"{PRM}/mcp"] = Say(200, {"resource": "api://mine", "authorization_servers": [issuer.root]})
     result = await found(fetch, server, settings=OAuth(resource="api://mine"))
-    assert result.resource == "api://mine"
+    assert (result.resource, result.borrowed) == ("api://mine", True)
     assert "meant so" in result.remarks[0]
     assert not (await refused(fetch, server, settings=OAuth(resource="api://other"))).unreachable
 
 
 async def test_the_setting_replaces_the_resource(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
     good(server, issuer)
-    assert (await found(fetch, server, settings=OAuth(resource="urn:x"))).resource == "urn:x"
+    result = await found(fetch, server, settings=OAuth(resource="urn:x"))
+    assert (result.resource, result.borrowed) == ("urn:x", True)
+    same = await found(fetch, server, settings=OAuth(resource=f"{server.root}/mcp"))
+    assert (same.resource, same.borrowed) == (f"{server.root}/mcp", False)
+    server.routes[f"{PRM}/mcp"] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root]})
+    assert not (await found(fetch, server, settings=OAuth(resource=server.root))).borrowed
+
+
+# -- the authorization server that the settings name
+
+
+async def test_only_the_issuer_of_the_settings_is_asked(server: Peer, issuer: Peer, fetch: Fetcher) -> None:
+    async with peer() as second:
+        server.routes[PRM] = Say(200, {"resource": server.root, "authorization_servers": [issuer.root, second.root]})
+        second.routes[ASM] = Say(200, metadata(second.root))
+        for name in (second.root, f"{second.root}/"):
+            assert (await found(fetch, server, settings=OAuth(issuer=name))).issuer == second.root
+        assert issuer.seen == []
+        failure = await refused(fetch, server, settings=OAuth(issuer="https://login.example"))
+        assert not failure.unreachable
+        for text in (issuer.root, second.root, "https://login.example", "oauth.issuer (--issuer)"):
+            assert text in failure.what
+        assert issuer.seen == []
+
+
+async def test_the_issuer_of_the_settings_serves_a_server_that_names_none(
+    server: Peer, issuer: Peer, fetch: Fetcher
+) -> None:
+    issuer.routes[ASM] = Say(200, metadata(issuer.root))
+    result = await found(fetch, server, settings=OAuth(issuer=issuer.root))
+    assert (result.issuer, result.conventional, result.resource) == (issuer.root, False, f"{server.root}/mcp")
+    assert ASM not in server.paths()
+    issuer.routes.clear()
+    assert not (await refused(fetch, server, settings=OAuth(issuer=issuer.root))).unreachable
 
 
 # -- who the issuer is
@@ -403,6 +506,28 @@ async def test_a_server_without_any_metadata(server: Peer, fetch: Fetcher) -> No
     assert result.remarks[-1].startswith("Not conforming: ")
     assert server.paths() == [f"{PRM}/mcp", PRM, "/mcp", ASM, OIDC]
     assert (await found(fetch, server, path="/")).resource == server.root
+
+
+async def test_a_remote_server_without_any_metadata_promises_no_pkce() -> None:
+    """MCP 2026-07-28 makes no exception for revision 2025-03-26: PKCE is to be verified by metadata, or refused."""
+
+    class Silent(Fetcher):
+        async def get(self, url: str, seconds: float) -> Answer:
+            return Answer(404, {}, b"", url, None)
+
+    fetch = Silent(user_agent="interlock/test", environ={})
+    url = "https://remote.example/mcp"
+    with pytest.raises(DiscoveryFailed) as caught:
+        await discover(fetch, url, Bearer(), OAuth(), 5)
+    assert not caught.value.unreachable
+    assert "nothing says that it checks PKCE with S256" in caught.value.problem
+    assert "oauth.allowMissingPkce (--allow-missing-pkce)" in caught.value.todo
+    result = await discover(fetch, url, Bearer(), OAuth(allow_missing_pkce=True), 5)
+    assert result.metadata.token_endpoint == "https://remote.example/token"
+    assert result.remarks[-1].startswith("Not conforming: ")
+    machine = await discover(fetch, url, Bearer(), OAuth(flow="client-credentials"), 5)
+    assert not any("PKCE" in each for each in machine.remarks)
+    await fetch.close()
 
 
 NOTHING = Say(404)

@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.upstream.oauth.file_lock import locked_now
-from interlock.upstream.oauth.grant_log import MASK, ROTATE_AT, TEXT_LIMIT, GrantLog, mask
+from interlock.upstream.oauth import grant_log
+from interlock.upstream.oauth.grant_log import ROTATE_AT, TEXT_LIMIT, GrantLog, mask
+from interlock.upstream.secret_forms import MASK
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX modes and links")
 
@@ -56,9 +58,38 @@ def test_a_line_says_when_which_build_who_what_and_the_servers_words(log: GrantL
 def test_the_build_is_asked_at_each_line_and_may_fail(home: Path) -> None:
     builds = iter(["v1", "v2"])
     log = GrantLog(home, lambda: next(builds))
-    for _ in range(3):
-        log.write("refreshed", "resource.test", "ok")
+    for number in range(3):
+        log.write("refreshed", "resource.test", f"ok {number}")
     assert [line.split()[1] for line in lines(home)] == ["v1", "v2"]
+
+
+def test_what_comes_again_within_a_minute_is_counted(
+    log: GrantLog, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [1000.0]
+    monkeypatch.setattr(grant_log.time, "monotonic", lambda: clock[0])
+    for _ in range(100):
+        log.write("refresh-refused", "a.test", "busy")
+        log.write("refresh-refused", "b.test", "busy")
+    assert len(lines(home)) == 2
+    clock[0] += 59.0
+    log.write("refresh-refused", "a.test", "busy")
+    assert len(lines(home)) == 2
+    clock[0] += 1.1
+    log.write("refresh-refused", "a.test", "busy")
+    said = [line.split(" ", 3)[3] for line in lines(home)[2:]]
+    assert said == [
+        "refresh-refused a.test busy (and 100 more times within a minute)",
+        "refresh-refused b.test busy (and 99 more times within a minute)",
+        "refresh-refused a.test busy",
+    ]
+
+
+def test_many_different_lines_are_all_written_and_not_all_remembered(log: GrantLog, home: Path) -> None:
+    for number in range(500):
+        log.write("refreshed", "resource.test", f"line {number}")
+    assert len(lines(home)) == 500
+    assert len(log._recent) <= grant_log.MAX_RECENT
 
 
 @pytest.mark.parametrize(
@@ -232,7 +263,7 @@ def test_the_files_are_private_under_any_umask(log: GrantLog, home: Path, umask:
     before = os.umask(umask)
     try:
         log.write("refreshed", "resource.test", "ok")
-        log.write("refreshed", "resource.test", "ok")
+        log.write("refreshed", "resource.test", "again")
     finally:
         os.umask(before)
     assert len(lines(home)) == 2
@@ -242,7 +273,7 @@ def test_the_files_are_private_under_any_umask(log: GrantLog, home: Path, umask:
     }
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     (home / "grant.log").chmod(0o644)
-    log.write("refreshed", "resource.test", "ok")
+    log.write("refreshed", "resource.test", "once more")
     assert stat.S_IMODE((home / "grant.log").stat().st_mode) == 0o600
 
 
@@ -258,7 +289,7 @@ def test_a_planted_link_is_not_written_through(log: GrantLog, home: Path, tmp_pa
     assert not (home / "grant.log").is_symlink()
     (home / "grant.log.lock").unlink()
     (home / "grant.log.lock").symlink_to(tmp_path / "planted")
-    log.write("refreshed", "resource.test", "ok")
+    log.write("refreshed", "resource.test", "again")
     assert not (tmp_path / "planted").exists()
     assert len(lines(home)) == 2
 

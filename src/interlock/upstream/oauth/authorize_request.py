@@ -6,6 +6,7 @@ import time
 from urllib.parse import urlencode
 
 from interlock.upstream.oauth.address import BadAddress, permitted
+from interlock.upstream.oauth.browser import harmless
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import Pending
 from interlock.upstream.oauth.grant import Registration
@@ -52,6 +53,6 @@ def authorize_request(
         # OpenID Connect Core section 11: without it, the server ignores the wish for a refresh token.
         query["prompt"] = "consent"
     # The endpoint's own query stays as it is (RFC 6749 section 3.1).
-    base, _, fragment = endpoint.partition("#")
-    del fragment
+    # but for what a shell could misread: people, and programs for them, paste the URL into one.
+    base = harmless(endpoint.partition("#")[0])
     return f"{base}{'&' if '?' in base else '?'}{urlencode(query)}", pending

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
-from interlock.upstream.oauth import refresh_words as words
 from interlock.upstream.oauth import offers, signing_words
+from interlock.upstream.oauth import refresh_words as words
 from interlock.upstream.oauth.ahead import Ahead
 from interlock.upstream.oauth.challenge import Bearer, bearer
 from interlock.upstream.oauth.client_credentials import obtain
@@ -26,10 +26,12 @@ from interlock.upstream.oauth.grant_log import mask as mask_words
 from interlock.upstream.oauth.grant_store import StoreTrouble
 from interlock.upstream.oauth.ground import host_of
 from interlock.upstream.oauth.issuer_binding import bound_to, check
+from interlock.upstream.oauth.held_token import HeldToken
 from interlock.upstream.oauth.known_grant import KnownGrant
 from interlock.upstream.oauth.moved import former_issuer, neighbour, not_for_this, sentence
 from interlock.upstream.oauth.refresh import NeedLogin, held_back, note_skew, renew, signed_in_at
 from interlock.upstream.oauth.registration import RegistrationFailed
+from interlock.upstream.oauth.renewals import Renewals
 from interlock.upstream.oauth.scopes import union
 from interlock.upstream.oauth.shared import Shared
 from interlock.upstream.oauth.sign_in_watch import SignInWatch
@@ -45,10 +47,6 @@ DISCOVERY_LASTS = 300.0
 """What was discovered longer ago is looked up again before a person's click is spent on it."""
 TOGETHER_SECONDS = 24.0
 """Of discovery and registration for one request, together."""
-PARTING_SECONDS = 5.0
-"""For so long, a process that ends waits for the answer to a refresh token that has left. It is on disk as spent."""
-FAR_SECONDS = 60.0
-"""A token that says to be good only after more than that is tried all the same, now and then: some clock is wrong."""
 MAX_AT_ONCE = 3
 AT_ONCE_SECONDS = 60.0
 """For so long, at most so many tokens are renewed that were fetched a moment ago."""
@@ -73,13 +71,10 @@ class OAuthAuthorization:
         self._outage: tuple[float, Fault] | None = None
         self._slow = asyncio.Lock()
         self._tasks: set[asyncio.Task[str]] = set()
-        self._renewals: set[asyncio.Task[Grant]] = set()
-        self._presented: set[asyncio.Task[Grant]] = set()
-        """Those of them whose refresh token has left."""
+        self._renewals = Renewals()
+        self._early = HeldToken(shared.timing.knock_seconds)
         self._until = 0.0
         """When the request that holds `_slow` has to be done with discovery and registration."""
-        self._knocked: tuple[str, float] = ("", 0.0)
-        """A token that is not good yet and was tried all the same, and when."""
         self._watch = SignInWatch(self._known, shared.timing)
         self._taken_by_server = ""
         """The value that the server took last: what it refuses later was good once."""
@@ -135,6 +130,9 @@ class OAuthAuthorization:
 
     async def _within(self, work: Coroutine[object, object, str], seconds: float) -> str:
         """Do it in a task of its own: a caller that gives up must not tear a refresh in two."""
+        if self._closed:
+            work.close()
+            raise signing_words.leaving(self.server)
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
@@ -269,23 +267,11 @@ class OAuthAuthorization:
     # -- a token that is not good yet --------------------------------------------------------------------------------
 
     def _knock(self, grant: Grant) -> bool:
-        """Whether a token whose time is far off is sent all the same: once in a while, and always where it was taken before."""
-        token, now = grant.access_token or "", self._known.now()
-        if _token(self._taken_by_server) == token:
-            return True
-        if (grant.not_before or 0.0) - now <= FAR_SECONDS or self._knock_left(token) > 0:
-            return False
-        self._knocked = (token, time.monotonic())
-        return True
-
-    def _knock_left(self, token: str) -> float:
-        """Seconds until that token may be tried again."""
-        before, at = self._knocked
-        return at + self.shared.timing.knock_seconds - time.monotonic() if before == token else 0.0
+        """Whether it is sent all the same: once in a while, and always where the server has taken it before."""
+        return _token(self._taken_by_server) == grant.access_token or self._early.may_knock(grant, self._known.now())
 
     def _held(self, grant: Grant) -> Fault:
-        now, left = self._known.now(), self._knock_left(grant.access_token or "")
-        return words.held(self.server, grant, now, left if left > 0 else None)
+        return words.held(self.server, grant, self._known.now(), self._early.seconds_left(grant))
 
     def _too_early(self, token: str) -> None:
         """A knock with a token that is not good yet was refused: that says nothing else. Raises Fault."""
@@ -347,9 +333,9 @@ class OAuthAuthorization:
         else:
             work = renew(
                 self.shared, self.server, id, found, rejected=rejected, waited=True, settings=self.settings,
-                presented=self._mark_presented,
+                presented=self._renewals.presented,
             )  # fmt: skip
-        return await self._to_its_end(work)
+        return await self._renewals.finished(work)
 
     async def _renew_ahead(self, grant: Grant) -> None:
         found, id = self._known.found, self._known.id
@@ -357,26 +343,9 @@ class OAuthAuthorization:
             rejected = grant.access_token
             work = renew(
                 self.shared, self.server, id, found, rejected=rejected, waited=False, settings=self.settings,
-                presented=self._mark_presented,
+                presented=self._renewals.presented,
             )  # fmt: skip
-            await self._to_its_end(work)
-
-    async def _to_its_end(self, work: Coroutine[object, object, Grant]) -> Grant:
-        task = asyncio.get_running_loop().create_task(work)
-        self._renewals.add(task)
-        task.add_done_callback(self._renewed_or_not)
-        return await asyncio.shield(task)
-
-    def _mark_presented(self) -> None:
-        """Called in the task of a renewal."""
-        task = asyncio.current_task()
-        self._presented.update(each for each in self._renewals if each is task)
-
-    def _renewed_or_not(self, task: asyncio.Task[Grant]) -> None:
-        self._renewals.discard(task)
-        self._presented.discard(task)
-        if not task.cancelled():
-            task.exception()  # whoever waited may have gone
+            await self._renewals.finished(work)
 
     # -- how the server wants to be asked ----------------------------------------------------------------------------
 
@@ -531,23 +500,22 @@ class OAuthAuthorization:
         """Keep the grant alive from now on, whether the server is used or not."""
         self._ahead.plan()
 
+    def leave(self) -> None:
+        """This process ends: who waits is told so, and nothing is asked any more, but for a refresh whose token has left."""
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._renewals.cut()
+
     async def close(self) -> None:
         """A refresh whose token has left may finish, for a moment: what it brings is the machine's. Everything else ends."""
-        self._closed = True
+        self.leave()
         ahead = self._ahead.close()
         tasks = [task for task in (*self._tasks, self._watch.task, ahead) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        waited_for = set(self._presented)
-        for renewal in self._renewals - waited_for:
-            renewal.cancel()
-        if waited_for:
-            await asyncio.wait(waited_for, timeout=PARTING_SECONDS)
-        left = list(self._renewals)
-        for renewal in left:
-            renewal.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await self._renewals.close()
 
 
 def _token(header: str) -> str:

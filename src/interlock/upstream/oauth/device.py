@@ -23,6 +23,7 @@ from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
 from interlock.upstream.oauth import file_lock, offers
 from interlock.upstream.oauth.address import BadAddress, permitted
+from interlock.upstream.oauth.browser import harmless
 from interlock.upstream.oauth.client_auth import signed
 from interlock.upstream.oauth.client_of import client_for, preset_of
 from interlock.upstream.oauth.documents import Discovered
@@ -312,7 +313,7 @@ def _safe_address(complete: object, plain: str) -> str:
         if isinstance(each, str):
             with contextlib.suppress(BadAddress):
                 permitted(each)
-                return each
+                return harmless(each)
     raise _impossible("the device endpoint names an address that is not one to open")
 
 

@@ -179,8 +179,8 @@ def _only(issuer: str, named: tuple[str, ...], *, published: bool) -> tuple[str,
         return (issuer,)
     listed = ", ".join(shown(each) for each in named[:4])
     raise DiscoveryFailed(
-        f"The server names the authorization server {listed}, and the settings allow {shown(issuer)} alone (oauth.issuer, --issuer).",
-        todo="Nothing was sent to it. Ask the server's operator; if it has moved, correct the setting.",
+        f"The server names the authorization server {listed}, and the settings allow {shown(issuer)} alone. Nothing was sent to it.",
+        todo="Ask the server's operator; if it has moved, correct oauth.issuer (--issuer).",
         unreachable=False,
     )
 

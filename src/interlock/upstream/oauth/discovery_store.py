@@ -38,7 +38,9 @@ class DiscoveryStore:
         """Raises StoreTrouble."""
         id = f"{digest('url', found.server_url)}-{digest('resource', found.resource, override)}"
         private_files.make(self._root)
-        private_files.write(self._root / f"{id}.found.json", encode("found", id, Entry(found=found, override=override, rules=RULES)))
+        private_files.write(
+            self._root / f"{id}.found.json", encode("found", id, Entry(found=found, override=override, rules=RULES))
+        )
         for _, name in self._entries(found.server_url)[KEPT:]:
             with contextlib.suppress(OSError):
                 os.unlink(self._root / name)

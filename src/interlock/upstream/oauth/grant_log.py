@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,8 @@ NAME = "grant.log"
 ROTATE_AT = 256 * 1024
 """Bytes; then it becomes `grant.log.1`, and the one before that goes."""
 TEXT_LIMIT = 500
+REPEAT_SECONDS = 60.0
+MAX_RECENT = 64
 MAX_READ = 64 * 1024
 """Characters of a text that are looked at: far more than are shown, so that no secret is cut before it is masked."""
 
@@ -52,21 +55,39 @@ class GrantLog:
         self._home = home
         self._file = home / NAME
         self._build = build
+        self._recent: dict[tuple[str, str, str], tuple[float, int]] = {}
+        """For each line of the last minute, without its time: when it was written, and how often it came again since."""
 
     def write(self, event: str, about: str, text: str, secrets: Iterable[str] = ()) -> None:
         """One line: local time, build, process, event, what it is about (the resource's host), words. Never raises.
 
+        What comes again within a minute, word for word, is counted and written later: nobody's server fills the log.
         `secrets` are masked wherever they stand, in all forms of secret_forms.py; pass every token and secret that is at hand.
         """
         with contextlib.suppress(Exception):
-            self._append(self._line(event, about, text, tuple(secrets)))
+            known = tuple(secrets)
+            said = (_word(masked(event, known, 1)), _word(masked(about, known, 1)), mask(text, known))
+            now = time.monotonic()
+            for each, times in self._over(now):
+                self._append(self._line(each, f" (and {times} more times within a minute)"))
+            written, again = self._recent.get(said, (now, -1))
+            self._recent[said] = (written, again + 1)
+            if again < 0:
+                self._append(self._line(said, ""))
 
-    def _line(self, event: str, about: str, text: str, secrets: tuple[str, ...]) -> bytes:
+    def _over(self, now: float) -> list[tuple[tuple[str, str, str], int]]:
+        """Lines whose minute is over and that came again in it, with how often. Forgets them, and those that did not."""
+        oldest = sorted(self._recent.items(), key=lambda pair: pair[1][0])
+        over = {each: count for each, (at, count) in oldest if now - at >= REPEAT_SECONDS}
+        over |= {each: count for each, (_at, count) in oldest[: max(len(oldest) - MAX_RECENT + 1, 0)]}
+        for each in over:
+            del self._recent[each]
+        return [(each, count) for each, count in over.items() if count]
+
+    def _line(self, said: tuple[str, str, str], more: str) -> bytes:
         now = datetime.now().astimezone().isoformat(timespec="milliseconds")
-        words = [now, _word(self._build()), str(os.getpid())]
-        words += [_word(masked(event, secrets, 1)), _word(masked(about, secrets, 1))]
-        line = " ".join(words) + " " + mask(text, secrets)
-        return line.rstrip().encode("utf-8", "replace") + b"\n"
+        line = " ".join((now, _word(self._build()), str(os.getpid()), *said))
+        return (line.rstrip() + more).encode("utf-8", "replace") + b"\n"
 
     def _append(self, line: bytes) -> None:
         from interlock.upstream.oauth.file_lock import Busy, locked_now

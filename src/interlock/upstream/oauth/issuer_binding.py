@@ -75,8 +75,8 @@ def _used_before(store: GrantStore, server_url: str, client_id: str) -> str | No
 
 def _only(found: Discovered, issuer: str) -> WrongIssuer:
     return WrongIssuer(
-        f"The server names the authorization server {shown(found.issuer)}, and the settings allow {shown(issuer)} alone (oauth.issuer, "
-        "--issuer). Nothing was sent to it."
+        f"The server names the authorization server {shown(found.issuer)}, and the settings allow {shown(issuer)} alone. Nothing was "
+        "sent to it. If the server has moved, correct oauth.issuer (--issuer)."
     )
 
 

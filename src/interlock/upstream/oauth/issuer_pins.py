@@ -48,7 +48,9 @@ class PinStore:
             content = private_files.read(path)
             return None if content is None else decode("issuer", name, content, Pin)[0].issuer
         except (Unfit, Damaged, Newer) as why:
-            text = f"{path} says which authorization server a client belongs to, and cannot be read ({why}). Move it away."
+            text = (
+                f"{path} says which authorization server a client belongs to, and cannot be read ({why}). Move it away."
+            )
             raise StoreTrouble(None, text, path) from None
 
     def keep(self, pin: Pin) -> None:
