@@ -163,7 +163,7 @@ def _check_flags(args: argparse.Namespace) -> None:
 
 def _is_issuer(text: str) -> bool:
     """RFC 8414 section 2; plain http for this machine alone."""
-    from interlock.upstream.oauth.address import BadAddress, permitted
+    from interlock.wire.address import BadAddress, permitted
 
     try:
         issuer = permitted(text)
@@ -185,7 +185,7 @@ def _check_variable(name: str, flag: str) -> None:
 def address(args: argparse.Namespace, environ: Mapping[str, str]) -> str:
     """The server's URL. Raises BridgeError."""
     from interlock.manifest import secrets
-    from interlock.upstream.oauth.address import has_dot_segments
+    from interlock.wire.address import has_dot_segments
 
     url: str = args.url or environ.get(URL_VARIABLE, "")
     if not url:

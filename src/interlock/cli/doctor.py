@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 def _all(args: argparse.Namespace) -> list[remote.Target]:
     """What the manifests declare, and every other URL that there is a grant for. Raises NoTarget."""
     from interlock.doctor import kept
-    from interlock.upstream.oauth.address import shown
+    from interlock.wire.address import shown
 
     found = remote.everything(args, os.environ)
     urls = {target.url for target in found}

@@ -126,7 +126,7 @@ def _show(everything: list[Kept], heard: dict[str, bool], named: dict[str, str |
 
 
 def _name(each: Kept) -> str:
-    from interlock.upstream.oauth.address import shown
+    from interlock.wire.address import shown
 
     found = each.note.found if each.note is not None else None
     resource = each.grant.resource if each.grant is not None else found.resource if found is not None else each.id
@@ -137,8 +137,8 @@ def _lines(each: Kept, now: float, heard: bool | None, named: str | None) -> Ite
     """What there is to say of one: a label and a text."""
     from interlock.cli.remote import command
     from interlock.doctor.times import span, until
-    from interlock.upstream.oauth.address import shown
     from interlock.upstream.oauth.grant_log import mask
+    from interlock.wire.address import shown
 
     grant, note = each.grant, each.note
     again = command("login", each.server_url or "SERVER")

@@ -75,7 +75,7 @@ def target_of(args: argparse.Namespace, environ: Mapping[str, str] | None = None
     """
     from urllib.parse import urlsplit
 
-    from interlock.upstream.oauth.address import is_loopback
+    from interlock.wire.address import is_loopback
 
     environ = os.environ if environ is None else environ
     if is_url(args.server):

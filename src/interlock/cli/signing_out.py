@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.client_auth import signed
 from interlock.upstream.oauth.discovery import DiscoveryFailed, issuer_metadata
 from interlock.upstream.oauth.fetch import Fetcher, FetchFailed
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_log import GrantLog
 from interlock.upstream.oauth.grant_store import GrantStore
+from interlock.wire.address import shown
 
 LOCK_SECONDS = 30.0
 CALL_SECONDS = 8.0

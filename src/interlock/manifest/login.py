@@ -18,7 +18,7 @@ from interlock.manifest.problems import Report
 from interlock.manifest.showing import joined
 from interlock.manifest.values import NO_LITERAL, header_values
 from interlock.manifest.view import View
-from interlock.upstream.oauth.address import BadAddress, permitted
+from interlock.wire.address import BadAddress, permitted
 
 Flow = Literal["browser", "device", "client-credentials"]
 

@@ -16,7 +16,7 @@ from interlock.manifest.problems import Report
 from interlock.manifest.showing import shown
 from interlock.manifest.values import NO_LITERAL, env_values, header_values
 from interlock.manifest.view import View
-from interlock.upstream.oauth.address import has_dot_segments
+from interlock.wire.address import has_dot_segments
 
 _LOOPBACK = frozenset(("localhost", "127.0.0.1", "::1"))
 

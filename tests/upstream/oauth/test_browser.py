@@ -83,7 +83,8 @@ def wait_for(path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("form", "expected"), [("{program}", HARMLESS), ("{program} --new %s", f"--new {HARMLESS}"), ("missing:{program}", HARMLESS)]
+    ("form", "expected"),
+    [("{program}", HARMLESS), ("{program} --new %s", f"--new {HARMLESS}"), ("missing:{program}", HARMLESS)],
 )
 def test_browser_names_the_program_and_no_shell_reads_the_url(tmp_path: Path, form: str, expected: str) -> None:
     out = tmp_path / "out"

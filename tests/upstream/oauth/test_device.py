@@ -110,6 +110,35 @@ async def test_the_next_call_goes_on_where_nobody_stood_by(tmp_path: Path, serve
         assert len(server.device_requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        (1e-9, 1.0),
+        (0, 5.0),
+        (-1, 5.0),
+        ("0.001", 5.0),
+        ("7", 7.0),
+        (2.5, 2.5),
+        (3600, 60.0),
+        (float("1e300"), 5.0),
+    ],
+)
+async def test_the_interval_stays_within_reason(
+    tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch, named: float | str, expected: float
+) -> None:
+    """RFC 8628 section 3.5: a server that names next to nothing is not asked a thousand times a second."""
+    monkeypatch.setattr(device, "MIN_INTERVAL", 1.0)
+    server.device_interval = named
+    async with desk(tmp_path, server, settings=DEVICE) as one:
+        await one.offer()
+        note = read_note(one.root, one.id)
+        assert note is not None
+        assert note.interval == expected
+        assert device._interval(msgspec.structs.replace(note, interval=1e-9)) == 1.0
+        await asyncio.sleep(0.3)
+        assert server.token_requests == []
+
+
 async def test_slow_down_is_obeyed_and_remembered(
     tmp_path: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

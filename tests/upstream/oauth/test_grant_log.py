@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.upstream.oauth.file_lock import locked_now
 from interlock.upstream.oauth import grant_log
+from interlock.upstream.oauth.file_lock import locked_now
 from interlock.upstream.oauth.grant_log import ROTATE_AT, TEXT_LIMIT, GrantLog, mask
 from interlock.upstream.secret_forms import MASK
 

@@ -10,9 +10,9 @@ from interlock.doctor.probe import Unreached
 from interlock.doctor.times import until
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.static_token import StaticToken
 from interlock.upstream.oauth.tokens import claims, wrong_audience
+from interlock.wire.address import shown
 
 
 async def check(case: Case) -> list[Finding]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.registration import DEVICE_GRANT
+from interlock.wire.address import shown
 
 
 async def check(case: Case) -> list[Finding]:

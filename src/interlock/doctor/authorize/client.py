@@ -11,11 +11,11 @@ from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.times import until
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Registration
 from interlock.upstream.oauth.issuer_binding import same
 from interlock.upstream.oauth.refresh_words import command
+from interlock.wire.address import shown
 
 MARGIN_DAYS = 7
 

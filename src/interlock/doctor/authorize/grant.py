@@ -10,13 +10,13 @@ from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.probe import Unreached
 from interlock.doctor.times import moment, until
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.grant import Grant
 from interlock.upstream.oauth.grant_log import mask
 from interlock.upstream.oauth.moved import sentence
 from interlock.upstream.oauth.refresh import usable
 from interlock.upstream.oauth.scopes import wanted
 from interlock.upstream.oauth.tokens import claims, wrong_audience
+from interlock.wire.address import shown
 
 
 async def check(case: Case) -> list[Finding]:

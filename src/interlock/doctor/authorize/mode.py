@@ -7,7 +7,7 @@ from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.probe import Unreached
 from interlock.manifest.config import HttpTransport
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
+from interlock.wire.address import shown
 
 
 async def check(case: Case) -> list[Finding]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.discovery import DiscoveryFailed
+from interlock.wire.address import shown
 
 
 async def check(case: Case) -> list[Finding]:

@@ -11,7 +11,7 @@ from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.probe import Heard, Unreached, port_of
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
+from interlock.wire.address import shown
 
 SKEW_WORTH_SAYING = 30.0
 """Seconds; as in grant.log."""

@@ -6,7 +6,7 @@ from interlock.doctor.case import Case
 from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.probe import Spoken, Unreached
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
+from interlock.wire.address import shown
 
 
 async def check(case: Case) -> list[Finding]:

@@ -11,7 +11,7 @@ from interlock.doctor.case import Machine
 from interlock.doctor.finding import Finding, Severity
 from interlock.doctor.processes import Process
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
+from interlock.wire.address import shown
 
 _RUNTIMES = frozenset(("node", "bun", "deno", "mcp-remote", "node.exe", "bun.exe", "deno.exe"))
 _SCRIPTS = frozenset(("mcp-remote", "mcp-remote.js", "mcp-remote.cmd"))

@@ -14,7 +14,7 @@ from interlock.doctor.host_files import Entry, is_absolute
 from interlock.install.entries import same_url
 from interlock.install.places import Places
 from interlock.model.stage import Stage
-from interlock.upstream.oauth.address import shown
+from interlock.wire.address import shown
 
 _PASSING = re.compile(
     r"(?:^|[/\\])(?:_npx|\.npm|\.cache|uv[/\\]archive-v\d+|site-packages|Cellar|[Tt]e?mp|v?\d+\.\d+(?:\.\d+)?)(?:[/\\]|$)"

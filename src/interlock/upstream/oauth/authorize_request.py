@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from urllib.parse import urlencode
 
-from interlock.upstream.oauth.address import BadAddress, permitted
 from interlock.upstream.oauth.browser import harmless
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.flow_note import Pending
 from interlock.upstream.oauth.grant import Registration
 from interlock.upstream.oauth.pkce import challenge_of, new_state, new_verifier
+from interlock.wire.address import BadAddress, permitted
 
 
 class NoEndpoint(Exception):

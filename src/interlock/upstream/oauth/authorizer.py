@@ -10,23 +10,21 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
 
 from interlock.manifest.config import OAuth
 from interlock.model.fault import Fault
 from interlock.upstream.oauth import offers, signing_words
 from interlock.upstream.oauth import refresh_words as words
 from interlock.upstream.oauth.ahead import Ahead
-from interlock.upstream.oauth.challenge import Bearer, bearer
+from interlock.upstream.oauth.challenge import Bearer, bearer, without_secrets
 from interlock.upstream.oauth.client_credentials import obtain
 from interlock.upstream.oauth.discovery import DiscoveryFailed, discover
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Grant
-from interlock.upstream.oauth.grant_log import mask as mask_words
 from interlock.upstream.oauth.grant_store import StoreTrouble
 from interlock.upstream.oauth.ground import host_of
-from interlock.upstream.oauth.issuer_binding import bound_to, check
 from interlock.upstream.oauth.held_token import HeldToken
+from interlock.upstream.oauth.issuer_binding import bound_to, check
 from interlock.upstream.oauth.known_grant import KnownGrant
 from interlock.upstream.oauth.moved import former_issuer, neighbour, not_for_this, sentence
 from interlock.upstream.oauth.refresh import NeedLogin, held_back, note_skew, renew, signed_in_at
@@ -94,7 +92,7 @@ class OAuthAuthorization:
         return await self._within(self._ready(), seconds)
 
     async def refused(self, used: str, status: int, headers: Mapping[bytes, bytes], seconds: float) -> str:
-        challenge = self._plain(bearer(headers.get(b"www-authenticate", b"").decode("latin-1")))
+        challenge = without_secrets(bearer(headers.get(b"www-authenticate", b"").decode("latin-1")), self.mask)
         work = self._step_up(used, challenge) if status == 403 else self._unauthorized(used, challenge)
         return await self._within(work, seconds)
 
@@ -115,16 +113,6 @@ class OAuthAuthorization:
 
     def secrets(self) -> Sequence[str]:
         return self._known.secrets()
-
-    def _plain(self, challenge: Bearer | None) -> Bearer | None:
-        """Without what the server repeats of our secrets: a scope goes into the address of a sign-in, and into the log."""
-        if challenge is None:
-            return None
-        scope = tuple(each for each in challenge.scope or () if self.mask(each) == each)
-        words = challenge.error_description
-        return replace(
-            challenge, scope=scope or None, error_description=None if words is None else mask_words(self.mask(words))
-        )
 
     # -- the slow ways -----------------------------------------------------------------------------------------------
 

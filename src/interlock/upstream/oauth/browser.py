@@ -26,7 +26,7 @@ _CODE = re.compile(r"[\s;|&$`<>()'\"]")
 """A word of BROWSER with these around its `%s` is a program for somebody to run, and not an argument."""
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh"})
 _REREADERS = frozenset(
-    {"fish", "csh", "tcsh", "busybox", "cmd", "powershell", "pwsh", "ssh", "mosh", "su", "eval", "watch", "script", "osascript"}
+    ("fish", "csh", "tcsh", "busybox", "cmd", "powershell", "pwsh", "osascript", "ssh", "mosh", "su", "watch", "script")
 )
 """They join their arguments for a shell to read, or take commands in ways that are not looked into here."""
 _OPENERS = ("xdg-open", "gio", "sensible-browser", "x-www-browser", "firefox", "chromium", "google-chrome")

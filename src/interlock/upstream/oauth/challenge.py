@@ -6,9 +6,10 @@ Nothing here raises: what cannot be read is left out, and the rest is kept.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from interlock.upstream.oauth import scopes
+from interlock.upstream.oauth import grant_log, scopes
 
 MAX_LENGTH = 65536
 # Possessive repeats: what was read once is never read again, so hostile values cost no more than their length.
@@ -84,6 +85,16 @@ def bearer(value: str | None) -> Bearer | None:
     scope = scopes.split(" ".join(text for params in found for text in params.get("scope", ())))
     addresses = dict.fromkeys(text for params in found for text in params.get("resource_metadata", ()) if text)
     return Bearer(first("error"), first("error_description"), scope or None, tuple(addresses))
+
+
+def without_secrets(challenge: Bearer | None, mask: Callable[[str], str]) -> Bearer | None:
+    """The same without what the server repeats of our secrets: a scope goes into the address of a sign-in, and into the log."""
+    if challenge is None:
+        return None
+    scope = tuple(each for each in challenge.scope or () if mask(each) == each)
+    words = challenge.error_description
+    shown = None if words is None else grant_log.mask(mask(words))
+    return replace(challenge, scope=scope or None, error_description=shown)
 
 
 def _skip(value: str, at: int) -> int:

@@ -22,7 +22,6 @@ from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
 from interlock.upstream.oauth import file_lock, offers
-from interlock.upstream.oauth.address import BadAddress, permitted
 from interlock.upstream.oauth.browser import harmless
 from interlock.upstream.oauth.client_auth import signed
 from interlock.upstream.oauth.client_of import client_for, preset_of
@@ -36,6 +35,7 @@ from interlock.upstream.oauth.private_files import StoreTrouble
 from interlock.upstream.oauth.refusal import Class, classify
 from interlock.upstream.oauth.server_clock import skew_at_issue
 from interlock.upstream.oauth.tokens import BadTokenAnswer, TokenRefused, cleaned, grant_from, read_answer
+from interlock.wire.address import BadAddress, permitted
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 DEFAULT_INTERVAL = 5.0

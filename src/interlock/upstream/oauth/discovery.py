@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.manifest.config import OAuth
-from interlock.upstream.oauth.address import Address, BadAddress, permitted, shown, take_apart
 from interlock.upstream.oauth.challenge import Bearer
 from interlock.upstream.oauth.discovery_search import DiscoveryFailed, Search, no_mcp_server
 from interlock.upstream.oauth.documents import Discovered, ResourceMetadata, ServerMetadata
 from interlock.upstream.oauth.fetch import Fetcher
 from interlock.upstream.oauth.metadata import BadDocument, resource_metadata, same_but_slash, server_metadata
 from interlock.upstream.oauth.resource_fit import is_own, must_cover, own_resource, usual_places
+from interlock.wire.address import Address, BadAddress, permitted, shown, take_apart
 
 __all__ = ["DiscoveryFailed", "discover", "issuer_metadata", "no_mcp_server"]
 

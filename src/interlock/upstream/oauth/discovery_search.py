@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from interlock.upstream.oauth.address import Address, shown, take_apart
 from interlock.upstream.oauth.fetch import Answer, Fetcher, FetchFailed
+from interlock.wire.address import Address, shown, take_apart
 
 
 class DiscoveryFailed(Exception):

@@ -18,8 +18,8 @@ from urllib.parse import quote_plus, urlencode, urljoin
 import msgspec
 
 from interlock.upstream.oauth import network_words
-from interlock.upstream.oauth.address import Address, BadAddress, permitted, shown
 from interlock.upstream.oauth.clock import skew_of_answer
+from interlock.wire.address import Address, BadAddress, permitted, shown
 
 if TYPE_CHECKING:
     import httpx2

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlock.manifest.config import OAuth
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant_store import GrantStore
 from interlock.upstream.oauth.issuer_pins import Pin
@@ -17,6 +16,7 @@ from interlock.upstream.oauth.metadata import same_but_slash
 from interlock.upstream.oauth.preset import preset_of
 from interlock.upstream.oauth.refresh_words import command
 from interlock.upstream.oauth.registration import RegistrationFailed
+from interlock.wire.address import shown
 
 
 class WrongIssuer(RegistrationFailed):

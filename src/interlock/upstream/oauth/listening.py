@@ -139,7 +139,11 @@ class OpenLogin:
             self.look()
             reply = identity.reply(
                 Identity(
-                    flow=self.flow_id, grant=self.id, build=self._ground.build(), pid=os.getpid(), open=self.waits,
+                    flow=self.flow_id,
+                    grant=self.id,
+                    build=self._ground.build(),
+                    pid=os.getpid(),
+                    open=self.waits,
                     proof=self._proof(request),
                 ),
                 held=request.path == identity.WATCH_PATH and self.waits,

@@ -7,8 +7,8 @@ document unusable.
 from __future__ import annotations
 
 from interlock.upstream.oauth import scopes
-from interlock.upstream.oauth.address import MAX_LENGTH, BadAddress, permitted
 from interlock.upstream.oauth.documents import ResourceMetadata, ServerMetadata
+from interlock.wire.address import MAX_LENGTH, BadAddress, permitted
 
 MAX_ENTRIES = 256
 MAX_ENTRY = 512

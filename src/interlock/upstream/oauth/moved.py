@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interlock.upstream.oauth.address import shown
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.grant import Grant
+from interlock.wire.address import shown
 
 
 def former_issuer(grants: Iterable[Grant], found: Discovered) -> str | None:

@@ -57,7 +57,8 @@ async def redeem_pasted(ground: Ground, id: str, text: str, own: OpenLogin | Non
             remove_note(ground.root, id)
             offers.finished(ground.root, id)
             ground.on_grant(id, grant)
-    await identity.ask(note.port, key_of(ground.root))  # the owner looks at its note when it is asked, and lets the port go
+    # The owner looks at its note when it is asked, and lets the port go.
+    await identity.ask(note.port, key_of(ground.root))
     return grant
 
 

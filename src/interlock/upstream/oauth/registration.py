@@ -11,11 +11,11 @@ from typing import Literal
 
 from interlock.manifest.config import OAuth
 from interlock.upstream.oauth import scopes
-from interlock.upstream.oauth.address import BadAddress, shown, take_apart
 from interlock.upstream.oauth.documents import Discovered
 from interlock.upstream.oauth.fetch import Answer, Fetcher, FetchFailed
 from interlock.upstream.oauth.grant import Registration
 from interlock.upstream.oauth.tokens import cleaned, number
+from interlock.wire.address import BadAddress, shown, take_apart
 
 CLIENT_NAME = "Interlock"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"

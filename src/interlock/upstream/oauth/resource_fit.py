@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.manifest.config import OAuth
-from interlock.upstream.oauth.address import Address, BadAddress, take_apart
 from interlock.upstream.oauth.metadata import BadDocument
+from interlock.wire.address import Address, BadAddress, take_apart
 
 
 def usual_places(server: Address) -> Iterator[str]:

@@ -13,7 +13,6 @@ from interlock.upstream.oauth.grant_log import GrantLog
 from interlock.upstream.oauth.grant_store import GrantStore
 from interlock.upstream.oauth.timing import Timing
 
-
 SKEW_SAID_SECONDS = 3600.0
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.upstream.oauth.address import BadAddress, is_loopback, permitted, shown, take_apart
+from interlock.wire.address import BadAddress, is_loopback, permitted, shown, take_apart
 
 GOOD = [
     ("https://a.example", ("https", "a.example", 443), ""),
