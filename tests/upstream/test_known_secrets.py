@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from interlock.manifest.config import EnvValue, HeaderValue, HttpTransport, StdioTransport
 from interlock.upstream import evidence
+from interlock.upstream.contract import Caller
 from interlock.upstream.known_secrets import masker
+from interlock.wire.messages import RawMap
 
 from .reaching import LEGACY_ANN, reaching
-from .scripted import Out, Script, Seen, scripted
+from .scripted import Out, Script, Seen, legacy, scripted
 
 ENVIRON = {
     "KEY": "hunter7 plain/word",
@@ -73,6 +77,40 @@ async def test_a_handshake_that_repeats_the_key(answer: Script) -> None:
             assert "[redacted]" in fault.message or "hunter" not in fault.message
             # Not even a part of it, where the text was cut.
             assert not any(part in fault.message for part in ("hunter", "tok-abc"))
+
+
+@pytest.mark.parametrize("status", [200, 500])
+async def test_an_error_that_repeats_the_key_is_masked_and_a_result_stays_as_it_is(status: int) -> None:
+    said: list[RawMap] = []
+
+    async def script(seen: Seen, out: Out) -> None:
+        key, id = seen.headers["x-key"], seen.message["id"]
+        if b"result" in seen.body:
+            note = {"level": "error", "data": {"h": f"with {key}"}}
+            out.begin_events()
+            out.event({"jsonrpc": "2.0", "method": "notifications/message", "params": note})
+            out.event({"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": f"sent {key}"}]}})
+            out.end_events()
+        else:
+            error = {"code": -32000, "message": f"bad {key}", "data": {"h": [key, quote(key, safe="")], "n": 1e3}}
+            out.json({"jsonrpc": "2.0", "id": id, "error": error}, status)
+
+    async with scripted(legacy(script)) as there:
+        transport = HttpTransport("http", there.url, headers=(HeaderValue("x-key", "KEY"),))
+        async with reaching(transport, environ={"KEY": "hunter7/secret"}) as reached:
+
+            def noted(server: str, binding: str, caller: Caller | None, method: str, params: RawMap) -> None:
+                said.append(params)
+
+            reached.heard.notification = noted  # type: ignore[method-assign]
+            answer = await reached.call(LEGACY_ANN, kind="error")
+            assert answer.is_error
+            assert json.loads(answer.body) == {
+                "code": -32000, "message": "bad [redacted]", "data": {"h": ["[redacted]", "[redacted]"], "n": 1e3}
+            }  # fmt: skip
+            answer = await reached.call(LEGACY_ANN, kind="result")
+            assert b"sent hunter7/secret" in answer.body
+            assert [json.loads(bytes(params["data"])) for params in said] == [{"h": "with [redacted]"}]
 
 
 @pytest.mark.parametrize(

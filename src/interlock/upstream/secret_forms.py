@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import html
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -23,9 +24,12 @@ PIECE: Final = 16
 """So many characters in a row of a longer secret are masked too."""
 
 _ESCAPED = re.compile(
-    rb"%(?:25)*(?P<percent>[0-9A-Fa-f]{2})|\\+u00(?P<unicode>[0-9A-Fa-f]{2})|\\+(?P<json>[\"/\\])"
+    rb"%(?:25)*(?P<percent>[0-9A-Fa-f]{2})"
+    rb"|\\+u(?P<unicode>[dD][89abAB][0-9A-Fa-f]{2}\\+u[dD][c-fC-F][0-9A-Fa-f]{2}|[0-9A-Fa-f]{4})"
+    rb"|\\+(?P<json>[\"/\\])"
     rb"|(?P<html>&(?:amp|lt|gt|quot|apos|#[0-9]{2,3}|#[xX][0-9A-Fa-f]{2});)|(?P<plus>\+)"
 )
+_UNIT = re.compile(rb"[0-9A-Fa-f]{4}")
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}(?:=|%3[Dd]){0,2}")
 
@@ -39,7 +43,11 @@ def masked(text: str, secrets: Iterable[str], least: int = MIN_LENGTH) -> str:
     if not known or not text:
         return text
     for secret in known:
-        for form in (secret, quote(secret, safe=""), quote_plus(secret)):
+        for form in (
+            secret,
+            quote(secret, safe="", errors="surrogatepass"),
+            quote_plus(secret, errors="surrogatepass"),
+        ):
             if form in text:
                 text = text.replace(form, MASK)
     long = [each for each in known if len(each) >= MIN_LENGTH]
@@ -66,8 +74,11 @@ def _holds(data: bytes, secrets: Sequence[str]) -> bool:
     """Cheap: whether one of them stands there as it is, encoded for a URL, or escaped for JSON."""
     for secret in secrets:
         if len(secret) >= MIN_LENGTH:
-            escaped = msgspec.json.encode(secret)[1:-1]
-            urls = (quote(secret, safe="").encode("ascii"), quote_plus(secret).encode("ascii"))
+            escaped = json.dumps(secret, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
+            urls = (
+                quote(secret, safe="", errors="surrogatepass").encode("ascii"),
+                quote_plus(secret, errors="surrogatepass").encode("ascii"),
+            )
             if escaped in data or any(each in data for each in (escaped.replace(b"/", b"\\/"), *urls)):
                 return True
     return False
@@ -108,10 +119,11 @@ def _unescaped(raw: bytes) -> tuple[bytes, list[int]]:
 
 
 def _meant(found: re.Match[bytes]) -> bytes:
-    digits = found["percent"] or found["unicode"]
-    if digits is not None:
-        byte = bytes([int(digits, 16)])
-        return b" " if byte == b"+" else byte
+    if found["percent"] is not None:
+        return bytes([int(found["percent"], 16)]).replace(b"+", b" ")
+    if found["unicode"] is not None:
+        units = b"".join(bytes.fromhex(each.decode("ascii")) for each in _UNIT.findall(found["unicode"]))
+        return units.decode("utf-16-be", "surrogatepass").encode("utf-8", "surrogatepass").replace(b"+", b" ")
     if found["plus"] is not None:
         return b" "
     if found["json"] is not None:
@@ -132,7 +144,9 @@ def _joined(hits: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _without_base64(text: str, secrets: Sequence[str]) -> str:
     wanted = [each.encode("utf-8", "surrogatepass") for each in secrets]
-    wanted += [quote_plus(each).encode("ascii") for each in secrets]  # RFC 6749 section 2.3.1: as it stands in `Basic`
+    wanted += [
+        quote_plus(each, errors="surrogatepass").encode("ascii") for each in secrets
+    ]  # RFC 6749 section 2.3.1: as it stands in `Basic`
 
     def judged(run: re.Match[str]) -> str:
         body = run[0].partition("=")[0].partition("%")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,9 @@ from tests.upstream.oauth.machine import PATIENT, QUICK, Machine, Process, becom
 
 from interlock.lab.auth import AuthLab
 from interlock.manifest.config import OAuth
+from interlock.model.fault import Fault
 from interlock.model.verdict import Verdict
-from interlock.upstream.oauth import step_ups
+from interlock.upstream.oauth import authorizer, renewals, step_ups
 
 
 def challenge(one: Machine, extra: str = "") -> str:
@@ -341,3 +343,137 @@ async def test_a_machine_client_widens_its_scope_without_a_person(tmp_path: Path
         assert known is not None
         assert set(known.scope) == {"mcp", "admin"}
         assert not process.browser
+
+
+async def test_a_server_that_wants_other_scopes_each_time_gets_three_offers_and_one_tab(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process, other = one.process(), one.process()
+        used = await process.value()
+        faults = [await fault_of(forbidden((process, other)[number % 2], used, f"s{number}")) for number in range(12)]
+        urls = {fault.authorize_url for fault in faults if fault.authorize_url is not None}
+        assert 1 <= len(urls) <= QUICK.step_ups
+        assert len(process.browser) + len(other.browser) == 1
+        for fault in faults[QUICK.step_ups :]:
+            assert (fault.slug, fault.verdict, fault.authorize_url) == ("insufficient-scope", Verdict.WAIT, None)
+            assert fault.wait_seconds is not None
+            assert QUICK.step_up_seconds - 60 < fault.wait_seconds <= QUICK.step_up_seconds
+        # What was asked before is still offered, and nothing that came after the limit is in the address.
+        again = await fault_of(forbidden(process, used, "s0"))
+        assert again.authorize_url in urls
+        assert "s5" not in again.authorize_url
+        assert len(process.browser) + len(other.browser) == 1
+
+
+async def test_a_machine_client_is_not_widened_without_end(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False) as one:
+        one.settings = OAuth(flow="client-credentials", client_id=one.lab.clients.machine, client_secret_env="SECRET")
+        process = one.process()
+        process.shared.environ = {"SECRET": one.lab.clients.machine_secret}
+        used = await process.after_401("", challenge(one))
+        for number in range(12):
+            try:
+                used = await forbidden(process, used, f"s{number}")
+            except Fault as fault:
+                last = fault
+        assert (last.slug, last.verdict) == ("insufficient-scope", Verdict.WAIT)
+        assert last.wait_seconds is not None
+        assert one.lab.truth.token_requests["client_credentials"] <= 1 + QUICK.step_ups
+
+
+async def test_a_token_as_a_scope_goes_nowhere(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        used = await process.value()
+        token = used.removeprefix("Bearer ")
+        fault = await fault_of(forbidden(process, used, f"{token} admin"))
+        assert fault.authorize_url is not None
+        assert token not in fault.authorize_url
+        assert token not in fault.message
+        assert "admin" in fault.authorize_url
+        for file in (tmp_path / "grants").glob("*.flow.json"):
+            assert token not in file.read_text()
+
+
+async def test_resource_metadata_that_cannot_be_read_says_how_long_to_wait(tmp_path: Path) -> None:
+    async with machine(tmp_path, signed_in=False, settings=OAuth()) as one:
+        one.lab.mishap("resource-metadata", "status", status=503)
+        process = one.process()
+        for _ in range(2):
+            fault = await fault_of(process.after_401("", challenge(one)))
+            assert (fault.slug, fault.verdict) == ("auth-unreachable", Verdict.WAIT)
+            assert fault.wait_seconds is not None
+            assert fault.wait_seconds >= 1.0
+
+
+async def test_a_registration_that_hangs_is_not_begun_again_by_the_next_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Discovery and registration have one time together, and a second request of the same call does not double it."""
+    monkeypatch.setattr(authorizer, "TOGETHER_SECONDS", 1.5)
+    async with machine(tmp_path, signed_in=False, settings=OAuth(), timing=replace(QUICK, knock_seconds=30.0)) as one:
+        one.lab.mishap("register", "silent")
+        process = one.process()
+        started = time.monotonic()
+        for _ in range(3):
+            fault = await fault_of(process.after_401("", challenge(one)))
+            assert (fault.slug, fault.verdict) == ("auth-unreachable", Verdict.WAIT)
+            assert fault.wait_seconds is not None
+        assert time.monotonic() - started < 5.0
+
+
+async def test_a_token_whose_time_is_far_off_is_tried_once_in_the_knock_interval(tmp_path: Path) -> None:
+    """Promise 37: some clock is wrong, perhaps the one that made it."""
+    async with machine(
+        tmp_path, access_nbf=86400.0, access_lifetime=200000.0, timing=replace(QUICK, knock_seconds=1.0)
+    ) as one:
+        await one.expire()
+        process = one.process()
+        used = await process.auth.ready(20)
+        assert used == f"Bearer {one.grant.access_token}"
+        for _ in range(3):
+            held = await fault_of(process.auth.ready(20))
+            assert (held.slug, held.verdict) == ("grant-refused", Verdict.WAIT)
+            assert held.wait_seconds == 1.0
+        refused = await fault_of(process.after_401(used))
+        assert (refused.slug, refused.verdict) == ("grant-refused", Verdict.WAIT)
+        assert one.lab.counts["refreshes_ok"] == 1
+        await asyncio.sleep(1.05)
+        assert await process.auth.ready(20) == used
+        process.auth.accepted(used)  # the server takes it: no more waiting
+        for _ in range(3):
+            assert await process.auth.ready(20) == used
+        assert one.lab.counts["refreshes_ok"] == 1
+        assert not process.browser
+
+
+async def test_who_leaves_waits_for_a_token_that_has_left_and_for_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unseen: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: unseen.append(context))
+    monkeypatch.setattr(renewals, "PARTING_SECONDS", 0.5)
+    async with machine(tmp_path) as one:
+        await one.expire()
+        one.lab.mishap("token", "silent")
+        process = one.process()
+        call = asyncio.create_task(fault_of(process.auth.ready(20)))
+        await become(lambda: one.grant.state == "spent")
+        started = time.monotonic()
+        await process.auth.close()
+        assert 0.4 < time.monotonic() - started < 3.0
+        assert (await call).slug == "draining"
+        assert (await fault_of(process.auth.ready(20))).slug == "draining"
+        assert one.grant.state == "spent"
+    async with machine(tmp_path / "other", signed_in=False) as one:
+        one.settings = OAuth(flow="client-credentials", client_id=one.lab.clients.machine, client_secret_env="SECRET")
+        process = one.process()
+        process.shared.environ = {"SECRET": one.lab.clients.machine_secret}
+        one.lab.mishap("token", "silent")
+        call = asyncio.create_task(fault_of(process.after_401("", challenge(one))))
+        await become(lambda: bool(process.auth._renewals._open))
+        started = time.monotonic()
+        await process.auth.close()
+        assert time.monotonic() - started < 0.4
+        assert (await call).slug == "draining"
+    gc.collect()
+    assert unseen == []

@@ -34,6 +34,14 @@ def found(*, advertised: bool) -> Discovered:
     )
 
 
+def test_what_the_server_repeats_of_ours_is_not_shown() -> None:
+    waiting = pending("state-of-this-login")
+    query = {"state": waiting.state, "error": "access_denied", "error_description": f"no {waiting.state} here"}
+    judged = judge(split_query(urlencode(query)), (waiting,), found(advertised=False))
+    assert isinstance(judged, Refused)
+    assert judged.description == "no [redacted] here"
+
+
 @pytest.mark.parametrize(
     ("query", "advertised", "expected"),
     [

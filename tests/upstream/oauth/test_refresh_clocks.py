@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,13 @@ async def test_a_small_difference_is_not_worth_a_line(tmp_path: Path) -> None:
         await one.expire()
         await one.process().auth.ready(20)
         assert "clock-skew" not in one.log()
+
+
+async def test_a_server_whose_date_jumps_does_not_fill_the_log(tmp_path: Path) -> None:
+    async with machine(tmp_path) as one:
+        process = one.process()
+        await process.value()
+        for number in range(40):
+            moment = time.time() + 86400.0 * (-1) ** number * (1 + number % 7)
+            process.auth.heard({b"date": formatdate(moment, usegmt=True).encode()})
+        assert one.log().count("clock-skew") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -244,3 +245,21 @@ async def test_an_access_token_that_is_good_later_is_waited_for_and_not_renewed(
             assert fault.wait_seconds is not None
             assert 20 < fault.wait_seconds <= 31
         assert one.lab.counts["refreshes_ok"] == 1
+
+
+async def test_the_wait_is_never_shorter_than_the_next_knock(tmp_path: Path) -> None:
+    async with machine(tmp_path, timing=replace(QUICK, grace_seconds=2.0, knock_seconds=30.0)) as one:
+        one.lab.kill_families()
+        await one.expire()
+        process = one.process()
+        fault = await fault_of(process.auth.ready(20))
+        assert (fault.slug, fault.verdict) == ("grant-refused", Verdict.WAIT)
+        assert fault.wait_seconds is not None
+        assert 29.0 <= fault.wait_seconds <= 30.0
+        await asyncio.sleep(1.0)
+        assert 27.0 <= ((await fault_of(process.auth.ready(20))).wait_seconds or 0.0) <= 29.5
+    async with machine(tmp_path / "other", timing=replace(QUICK, grace_seconds=60.0, knock_seconds=1.0)) as one:
+        one.lab.kill_families()
+        await one.expire()
+        fault = await fault_of(one.process().auth.ready(20))
+        assert fault.wait_seconds == pytest.approx(60.0, abs=1.5)

@@ -6,7 +6,8 @@ import base64
 import json
 import math
 import secrets
-from urllib.parse import urlencode
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus, urlencode
 
 import pytest
 from hypothesis import given
@@ -119,6 +120,22 @@ def test_an_oauth_error_whatever_the_status(status: int) -> None:
         read_answer(answer({"error": "invalid_grant", "error_description": "gone\r\n\x1b[31m now"}, status))
     assert (caught.value.status, caught.value.error) == (status, "invalid_grant")
     assert caught.value.description == "gone [31m now"
+
+
+@pytest.mark.parametrize(
+    "encode", [str, lambda text: quote(text, safe=""), quote_plus, lambda text: json.dumps(text)[1:-1]]
+)
+def test_an_echo_of_the_request_shows_no_secret_in_any_form(encode: Callable[[str], str]) -> None:
+    token, secret = "rt/" + secrets.token_urlsafe(9) + "+a b==", "p@ss/w0rd+long=" + secrets.token_urlsafe(6)
+    basic = base64.b64encode(f"corp:{quote_plus(secret)}".encode()).decode()
+    echo = f"bad body: refresh_token={encode(token)}&client_secret={encode(secret)}, with Basic {basic}, in field grant_type"
+    with pytest.raises(TokenRefused) as caught:
+        read_answer(answer({"error": "invalid_request", "error_description": echo}, 400), [token, secret])
+    shown = caught.value.description
+    assert shown.startswith("bad body: refresh_token=[redacted]")
+    assert "field grant_type" in shown
+    for form in (token, secret, encode(token), encode(secret), basic, secret[:14], encode(secret)[:12]):
+        assert form not in shown
 
 
 def test_error_texts_are_cut_and_masked() -> None:
