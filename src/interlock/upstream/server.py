@@ -15,18 +15,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from interlock.manifest.config import HeaderValue, HttpTransport, ServerConfig, StdioTransport
+from interlock.manifest.config import HttpTransport, ServerConfig, StdioTransport
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
-from interlock.upstream import evidence, handshake
+from interlock.upstream import declared, evidence, handshake
 from interlock.upstream.authorization import Authorization
 from interlock.upstream.bindings import Bindings
 from interlock.upstream.contract import Caller, Events, Outgoing, Reply
 from interlock.upstream.exits import explain_exit
 from interlock.upstream.handshake import Found
 from interlock.upstream.http import HttpCarrier
-from interlock.upstream.http1 import Origin, Pool
+from interlock.upstream.http1 import Pool
 from interlock.upstream.known_secrets import known_values, masker
 from interlock.upstream.restart import RestartPolicy
 from interlock.upstream.session import Session, SessionLost
@@ -321,7 +321,7 @@ class Server:
             return await self._spawn(transport, caller)
         url, pool, headers, auth = self._http(transport)
         session = self._new_session(caller)
-        opening = self._headers(transport.session_headers)
+        opening = declared.headers(self.key, transport.session_headers, self._environ)
         session.carrier = HttpCarrier(session, pool, url, headers, self._user_agent, auth, opening)
         return session
 
@@ -410,30 +410,9 @@ class Server:
             stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
         )  # fmt: skip
 
-    def _address(self, transport: HttpTransport) -> str:
-        if transport.endpoint is not None:
-            return transport.endpoint
-        name = transport.endpoint_env or ""
-        url = self._environ.get(name)
-        if not url:
-            raise Fault(
-                "env-missing",
-                f"{self.key}: the environment variable {name}, which holds the server's URL, is not set. The server did not "
-                "get the request. Set it in the environment of Interlock (or of the AI host that starts Interlock) and try again.",
-                stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
-            )  # fmt: skip
-        return url
-
     def _http(self, transport: HttpTransport) -> tuple[str, Pool, list[tuple[str, str]], Authorization | None]:
-        url = self._address(transport)
-        try:
-            origin = Origin.of(url)
-        except ValueError as error:
-            raise Fault(
-                "unreachable", f"{self.key}: its endpoint is {error}.",
-                stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
-            ) from None  # fmt: skip
-        headers = self._headers(transport.headers)
+        url, origin = declared.address(self.key, transport, self._environ)
+        headers = declared.headers(self.key, transport.headers, self._environ)
         if self._pool is None or self._pool.origin != origin:
             if self._pool is not None:
                 self._pool.close()
@@ -442,37 +421,11 @@ class Server:
             self._authorization = self._authorize(self.key, transport, url)
         return url, self._pool, headers, self._authorization
 
-    def _headers(self, declared: tuple[HeaderValue, ...]) -> list[tuple[str, str]]:
-        """Names and values, read from the environment. Raises Fault where one is not there, or cannot stand in a header."""
-        headers: list[tuple[str, str]] = []
-        for header in declared:
-            value = header.literal
-            if header.source is not None:
-                value = self._environ.get(header.source)
-                if value is None:
-                    raise Fault(
-                        "env-missing",
-                        f"{self.key}: the environment variable {header.source}, used for the header {header.name}, is not set. The "
-                        "server did not get the request. Set it in the environment of Interlock (or of the AI host that starts "
-                        "Interlock) and try again.",
-                        stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
-                    )  # fmt: skip
-            text = header.prefix + (value or "").strip()
-            if not text.isascii() or not text.isprintable():
-                raise Fault(
-                    "env-missing",
-                    f"{self.key}: the value for the header {header.name} has line breaks or other characters that no header may "
-                    "hold. The server did not get the request.",
-                    stage=Stage.DISCOVER, verdict=Verdict.NEVER_REACHED, server=self.key,
-                )  # fmt: skip
-            headers.append((header.name, text))
-        return headers
-
     async def _connect_sse(self, transport: HttpTransport, caller: Caller, seconds: float) -> Session:
         url, pool, headers, auth = self._http(transport)
         session = self._new_session(caller)
         session.era = Era.LEGACY
-        opening = self._headers(transport.session_headers)
+        opening = declared.headers(self.key, transport.session_headers, self._environ)
         carrier = SseCarrier(session, pool, url, headers + opening, self._user_agent, auth)
         try:
             await carrier.connect(seconds)
