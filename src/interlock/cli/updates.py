@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from asyncio import Task
+
     from interlock.serve.runtime import Runtime
 
 FIRST_SECONDS = 2.0
@@ -16,12 +17,16 @@ AGAIN_SECONDS = 900.0
 """How often it is asked whether it is time to look; the six hours are the machine's, not this process's."""
 
 
-def watch(runtime: Runtime, home: Path) -> asyncio.Task[None]:
+def watch(runtime: Runtime, home: Path) -> Task[None]:
     """Runs until it is cancelled."""
+    import asyncio  # here: the first answer to a host does not wait for it
+
     return asyncio.get_running_loop().create_task(_watch(runtime, home))
 
 
 async def _watch(runtime: Runtime, home: Path) -> None:
+    import asyncio
+
     said: str | None = None
     pause = FIRST_SECONDS
     while True:
