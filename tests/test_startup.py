@@ -10,7 +10,7 @@ import pytest
 _HEAVY = ("jsonschema", "mcp", "pydantic", "rich", "ruamel", "sqlite3", "email", "http.client", "urllib.request")
 
 
-@pytest.mark.parametrize("command", ["connect", "up"])
+@pytest.mark.parametrize("command", ["connect", "up", "bridge"])
 def test_reading_the_command_line_imports_nothing_heavy(command: str, child_environment: dict[str, str]) -> None:
     code = (
         f"import sys, interlock.cli.main as main; main.parser({command!r});"
@@ -19,6 +19,19 @@ def test_reading_the_command_line_imports_nothing_heavy(command: str, child_envi
     run = [sys.executable, "-c", code]
     shown = subprocess.run(run, env=child_environment, check=True, capture_output=True, text=True, timeout=30)
     assert shown.stdout.strip() == "[]"
+
+
+def test_a_bridge_greets_its_host_before_anything_heavy_is_imported(child_environment: dict[str, str]) -> None:
+    code = (
+        "import sys, interlock.cli.bridge as bridge, interlock.cli.main as main\n"
+        "bridge.greet = lambda words: (_ for _ in ()).throw(SystemExit('asyncio' in sys.modules or 'httpx2' in sys.modules))\n"
+        "main.main(['bridge', 'https://mcp.example.com/mcp'])"
+    )
+    run = [sys.executable, "-c", code]
+    shown = subprocess.run(
+        run, env=child_environment, capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
 
 
 _IMPORT_ALL = """
