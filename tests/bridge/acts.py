@@ -14,11 +14,17 @@ POLITE_SECONDS = 12.0
 """How long a caller keeps coming back when it is told to wait."""
 
 
+def from_the_start(processes: int) -> float:
+    """Seconds for the first answers: interpreters that start at once share the processors before any of them can answer."""
+    return PATIENCE / 4 + 0.25 * processes
+
+
 async def open_flow(on: Stage, processes: int) -> None:
     """Bridges without a grant, and a published URL; each was asked for one call, which counts."""
     await on.start(processes, opened=False)
-    await asyncio.gather(*(session.open(seconds=PATIENCE / 4) for session in on.sessions))
-    await on.echo(seconds=PATIENCE / 4)
+    seconds = from_the_start(processes)
+    await asyncio.gather(*(session.open(seconds=seconds) for session in on.sessions))
+    await on.echo(seconds=seconds)
     await on.sessions[0].wait_for(lambda: bool(on.urls), seconds=PATIENCE)
 
 

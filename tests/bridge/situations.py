@@ -15,7 +15,7 @@ from typing import Any
 from interlock.lab.auth.resource_server import ServedEra
 
 from . import bridges
-from .acts import click_once, comes_back, first_url, heals, open_flow, until_url, visit_quietly
+from .acts import click_once, comes_back, first_url, from_the_start, heals, open_flow, until_url, visit_quietly
 from .person import Person
 from .stage import PATIENCE, Counts, Stage, stage
 from .urls import redirect_uri
@@ -188,8 +188,8 @@ async def owner_killed(on: Stage, processes: int) -> None:
     old = first_url(on)
     await on.start(processes, opened=False)
     await on.kill(owner)
-    await asyncio.gather(*(session.open(seconds=PATIENCE / 4) for session in on.sessions))
-    await on.echo(seconds=PATIENCE / 2)
+    await asyncio.gather(*(session.open(seconds=from_the_start(processes)) for session in on.sessions))
+    await on.echo(seconds=from_the_start(processes))
     on.facts["landed"] = (await asyncio.to_thread(on.visit, old)).landing == "landed"
     on.facts["healed"] = await heals(on)
 
