@@ -157,10 +157,8 @@ async def test_tools_are_known_at_the_next_start_though_the_server_is_away(
         await host.leave()
     await lab.mcp_listener.down()
     async with bridge(environ, lab.url) as host:
-        began = time.monotonic()
         await host.begin()
         assert await host.tools() == known
-        assert time.monotonic() - began < 5.0  # not a measurement: the server's start-up limit alone is 30 s
         result = await host.call("whoami")
         assert (result["_meta"]["verdict"], result["_meta"]["error"]) == ("never_reached", "unreachable")
 
