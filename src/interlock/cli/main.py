@@ -22,6 +22,13 @@ COMMANDS: Final[dict[str, str]] = {
     "tools": "list all tools with their names and context cost",
     "call": "call one tool",
     "trace": "show the route that calls took",
+    "inventory": "every MCP server in every host's files on this machine, and what becomes of it",
+    "adopt": "put Interlock in front of everything that the hosts have now",
+    "import": "make a manifest from the hosts' files",
+    "generate": "write the manifest's servers into the hosts' files",
+    "diff": "show where the hosts' files differ from the manifest",
+    "restore": "undo what adopt or generate wrote",
+    "hosts": "what is known of each AI host, and how",
     "setup": "connect an AI host to a remote server",
     "login": "sign in to a remote server, once for this machine",
     "logout": "revoke a grant and forget it",
@@ -33,6 +40,7 @@ COMMANDS: Final[dict[str, str]] = {
 }
 
 
+_MODULES: Final = {"import": "import_"}
 HOME_ONLY: Final = frozenset({"bridge"})
 """Commands that read no manifest."""
 
@@ -61,7 +69,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, text in COMMANDS.items():
         if only is None or only == name:
-            importlib.import_module(f"interlock.cli.{name}").add(commands)
+            importlib.import_module(f"interlock.cli.{_MODULES.get(name, name)}").add(commands)
             (add_home if name in HOME_ONLY else add_common)(commands.choices[name])
         else:
             commands.add_parser(name, help=text)

@@ -1,0 +1,249 @@
+"""All files of one host on one machine, read and judged: what the host would make of each declared entry, and why.
+
+The order of judgement: can the file be read (Tolerance), can the entry (`Adapter.read`), which of one name wins (`Merge`),
+is it switched off, and the host's own rules last (`Adapter.judge`). Nothing is written and nothing is started.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from interlock.hosts.adapter import Adapter
+from interlock.hosts.declaration import Decision, Declaration, Problem, Spot
+from interlock.hosts.machine import Machine
+from interlock.hosts.place import ANY, PROJECT, Format, Place
+from interlock.hosts.text.document import At, Damaged, Document, Step
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Claude Code keeps its history in the file that its servers stand in."""
+
+
+class BadEntry(Exception):
+    """The host refuses this entry. `field` is what is wrong about it; the texts hold no value from the file."""
+
+    def __init__(self, why: str, field: str = "", todo: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.field = field
+        self.todo = todo
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One file that is there. `document` is None where it cannot be parsed at all."""
+
+    path: str
+    place: Place
+    document: Document | None
+    fault: Problem | None = None
+    """Why the host cannot read it."""
+
+
+@dataclass(slots=True)
+class Reading:
+    adapter: Adapter
+    machine: Machine
+    seen: list[Seen] = field(default_factory=list)
+    declarations: list[Declaration] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    """Of files, not of entries."""
+    _others: dict[str, Document | None] = field(default_factory=dict)
+
+    def other(self, path: str, format: Format = "jsonc") -> Document | None:
+        """Another file of the host (trust lists, settings), or None where it is missing or damaged. Read once."""
+        if path not in self._others:
+            try:
+                content = read_bytes(self.machine, path)
+                self._others[path] = None if content is None else parse(content, format)
+            except (OSError, Damaged):
+                self._others[path] = None
+        return self._others[path]
+
+    def of(self, server: str) -> list[Declaration]:
+        """The declarations of one name that the host reads."""
+        return [each for each in self.declarations if each.server == server and each.state != "never-read"]
+
+
+def read_bytes(machine: Machine, path: str) -> bytes | None:
+    """None where there is no such file. Raises OSError, or Damaged where it is far too large."""
+    try:
+        with open(machine.real(path), "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if len(content) > MAX_BYTES:
+        raise Damaged("it is larger than any configuration should be")
+    return content
+
+
+def parse(content: bytes, format: Format) -> Document:
+    """With every liberty allowed that the format has; the caller judges them. Raises Damaged."""
+    if format == "toml":
+        from interlock.hosts.text import toml
+
+        return toml.parse(content)
+    if format == "yaml":
+        from interlock.hosts.text import yaml
+
+        return yaml.parse(content)
+    from interlock.hosts.text import jsonc
+
+    return jsonc.parse(content)
+
+
+def read(adapter: Adapter, machine: Machine) -> Reading:
+    """Never raises for what stands in a file."""
+    from interlock.hosts.settling import settle
+
+    reading = Reading(adapter, machine)
+    for place in adapter.places:
+        for path in dict.fromkeys(place.find(machine)):
+            _read_file(reading, place, path)
+    settle(reading)
+    return reading
+
+
+def _read_file(reading: Reading, place: Place, path: str) -> None:
+    if any(each.path == path and each.place.tables == place.tables for each in reading.seen):
+        return  # a user's file that is also found as a project's
+    try:
+        content = read_bytes(reading.machine, path)
+    except Damaged as error:
+        _broken_file(reading, place, path, None, error.why, None)
+        return
+    except OSError as error:
+        _broken_file(reading, place, path, None, f"it cannot be read: {error.strerror or type(error).__name__}", None)
+        return
+    if content is None:
+        return
+    try:
+        document = parse(content, place.format)
+    except Damaged as error:
+        _broken_file(reading, place, path, None, error.why, error.at)
+        return
+    why, at = _refused(reading.adapter, place, document)
+    if why is not None:
+        _broken_file(reading, place, path, document, why, at)
+        return
+    reading.seen.append(Seen(path, place, document))
+    for server, raw, base in entries_of(document, place.tables, reading.machine):
+        _declare(reading, place, path, document, server, raw, base)
+
+
+def _refused(adapter: Adapter, place: Place, document: Document) -> tuple[str | None, At | None]:
+    """Why this host's parser refuses what ours could read."""
+    takes = adapter.tolerance
+    if document.bom and takes.bom.value is False:
+        return "it begins with a byte order mark, which this host does not take", (1, 1)
+    if place.format in ("json", "jsonc"):
+        if document.comment is not None and takes.comments.value is False:
+            return "it has a comment, which this host does not take", document.comment
+        if document.trailing_comma is not None and takes.trailing_comma.value is False:
+            return "it has a comma after the last member, which this host does not take", document.trailing_comma
+        if document.duplicates and takes.duplicate_keys.value == "error":
+            return "it has a key twice, which this host does not take", document.duplicates[0][1]
+    return None, None
+
+
+def _broken_file(reading: Reading, place: Place, path: str, document: Document | None, why: str, at: At | None) -> None:
+    spot = Spot(path, *(at or (0, 0)))
+    problem = Problem("file-unreadable", "problem", why, spot=spot, todo="Correct the file; nothing in it is changed.")
+    reading.seen.append(Seen(path, place, document, problem))
+    decision = Decision("syntax", spot, why)
+    declared = []
+    if document is not None:
+        declared = list(entries_of(document, place.tables, reading.machine))
+        for server, raw, base in declared:
+            _declare(reading, place, path, document, server, raw, base)
+            reading.declarations[-1].state = "broken"
+            reading.declarations[-1].decided_by = decision
+            reading.declarations[-1].problems.append(problem)
+    if not declared:
+        reading.declarations.append(
+            Declaration(
+                host=reading.adapter.id, scope=place.scope, place=place, spot=spot, server=None,
+                state="broken", decided_by=decision, problems=[problem],
+            )
+        )  # fmt: skip
+
+
+def entries_of(
+    document: Document, tables: tuple[tuple[str, ...], ...], machine: Machine
+) -> Iterator[tuple[str, Mapping[str, object] | object, tuple[Step, ...]]]:
+    """(name, raw entry, path from the top) of everything under `tables`; lists hold entries with a `name`."""
+    for table in tables:
+        for base, inner in _under(document.value, table, (), machine):
+            if isinstance(inner, dict):
+                for name, raw in inner.items():
+                    yield str(name), raw, (*base, name)
+            elif isinstance(inner, list):
+                for index, raw in enumerate(inner):
+                    name = raw.get("name") if isinstance(raw, dict) else None
+                    yield str(name) if name is not None else f"#{index + 1}", raw, (*base, index)
+
+
+def _under(
+    value: object, table: tuple[str, ...], base: tuple[Step, ...], machine: Machine
+) -> Iterator[tuple[tuple[Step, ...], object]]:
+    if not table:
+        yield base, value
+        return
+    if not isinstance(value, dict):
+        return
+    head, rest = table[0], table[1:]
+    keys = [head]
+    if head == ANY:
+        keys = list(value)
+    elif head == PROJECT:
+        keys = [folder for folder in machine.upward() if folder in value][:1]
+    for key in keys:
+        if key in value:
+            yield from _under(value[key], rest, (*base, key), machine)
+
+
+def _declare(
+    reading: Reading,
+    place: Place,
+    path: str,
+    document: Document,
+    server: str,
+    raw: object,
+    base: tuple[Step, ...],
+) -> None:
+    spot = Spot(path, *(document.at(*base) or (0, 0)))
+    spots = {
+        ".".join(str(step) for step in where[len(base) :]): Spot(path, *at)
+        for where, at in document.spots.items()
+        if len(where) > len(base) and where[: len(base)] == base
+    }
+    declaration = Declaration(
+        host=reading.adapter.id, scope=place.scope, place=place, spot=spot, server=server,
+        raw=raw if isinstance(raw, dict) else {}, spots=spots,
+    )  # fmt: skip
+    reading.declarations.append(declaration)
+    try:
+        if not isinstance(raw, dict):
+            raise BadEntry("it is not an object with fields")
+        declaration.entry = reading.adapter.read(raw)
+    except BadEntry as error:
+        where = spots.get(error.field, spot)
+        declaration.state = "broken"
+        declaration.decided_by = Decision("invalid-entry", where, error.why)
+        declaration.problems.append(
+            Problem("entry-invalid", "problem", error.why, field=error.field, spot=where, todo=error.todo)
+        )
+    if place.known.value is False:
+        declaration.state = "never-read"
+        declaration.decided_by = Decision("wrong-file", spot, place.known.note)
+        declaration.problems.append(
+            Problem(
+                "never-read", "problem", place.known.note or "The host does not read this file.", spot=spot,
+                todo=place.instead,
+            )
+        )  # fmt: skip
+
+
+def exists(machine: Machine, path: str) -> bool:
+    return os.path.lexists(machine.real(path))

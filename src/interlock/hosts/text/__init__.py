@@ -1,0 +1,1 @@
+"""Hosts' files as text: read with the place of every member, changed without touching anything else."""
