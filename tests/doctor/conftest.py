@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from interlock.doctor import bridge
+from interlock.doctor import bridge, processes
 from interlock.doctor.case import Case, Machine
 from interlock.doctor.finding import Finding
 from interlock.lab.auth import AuthLab
@@ -23,6 +23,8 @@ from interlock.upstream.oauth.grant_log import GrantLog
 from interlock.upstream.oauth.grant_store import GrantStore, grant_id
 from interlock.upstream.oauth.scopes import wanted
 from interlock.upstream.oauth.shared import Shared, shared_for
+
+from .ward import Ward
 
 SECONDS = 3.0
 
@@ -92,7 +94,7 @@ class Clinic:
 @pytest.fixture
 async def clinic(interlock_home: Path, tmp_path: Path) -> AsyncIterator[Clinic]:
     folder = tmp_path / "work"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     environ = {"PATH": os.environ.get("PATH", ""), "HOME": str(tmp_path / "home")}
     machine = Machine(interlock_home, tmp_path / "home", folder, environ)
     fetch = Fetcher(user_agent="test", environ=environ)
@@ -119,6 +121,15 @@ def snapshot() -> Callable[[Path], Mapping[str, tuple[int, int, bytes]]]:
         return found
 
     return take
+
+
+@pytest.fixture
+def ward(interlock_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ward:
+    """An empty machine, without the processes of the one that the tests run on."""
+    folder = tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(processes, "running", list)
+    return Ward(interlock_home, tmp_path / "home", folder)
 
 
 Examine = Callable[..., Awaitable[list[Finding]]]

@@ -16,6 +16,7 @@ import pytest
 from interlock.doctor import bridge, kept
 from interlock.doctor.discover import tls
 from interlock.doctor.finding import Finding
+from interlock.doctor.safely import safely
 from interlock.lab.auth import AuthLab
 from interlock.manifest.config import HttpTransport, OAuth, TokenSource
 from interlock.upstream.oauth.flow_note import read_note
@@ -416,5 +417,5 @@ async def test_a_check_that_breaks_or_hangs_is_said_and_the_rest_goes_on() -> No
     from interlock.model.stage import Stage
 
     for work, words in ((breaks(), "the check itself failed (RuntimeError)"), (hangs(), "it took longer than 0.05 s")):
-        (finding,) = await bridge._safely("x", Stage.DISCOVER, work, 0.05)
+        (finding,) = await safely("x", Stage.DISCOVER, work, 0.05)
         assert (finding.severity, finding.seen) == ("unknown", words)

@@ -41,27 +41,29 @@ def seen(findings: list[Finding]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("file", "content"),
+    ("host", "file", "content"),
     [
-        ("~/.claude.json", {"mcpServers": {"x": {"type": "http", "url": URL}}}),
-        ("~/.claude.json", {"projects": {"/a": {"mcpServers": {"x": {"url": URL}}}}}),
-        (".mcp.json", {"mcpServers": {"x": {"url": URL}}}),
-        ("~/.codex/config.toml", f'[mcp_servers.x]\nurl = "{URL}"\n'),
-        ("~/.cursor/mcp.json", {"mcpServers": {"x": {"url": URL}}}),
-        ("~/.gemini/settings.json", {"mcpServers": {"x": {"httpUrl": URL}}}),
-        ("~/.gemini/config/mcp_config.json", {"mcpServers": {"x": {"serverUrl": URL}}}),
-        ("~/.config/opencode/opencode.jsonc", f'{{"mcp": {{"x": {{"url": "{URL}",}}}}, // a comment\n}}'),
-        ("opencode.json", {"mcp": {"servers": {"x": {"url": URL}}}}),
-        ("~/.copilot/mcp-config.json", {"mcpServers": {"x": {"url": URL}}}),
-        (".vscode/mcp.json", {"servers": {"x": {"url": URL}}}),
-        ("~/.config/zed/settings.json", {"context_servers": {"x": {"url": URL}}}),
-        ("~/.config/goose/config.yaml", f"extensions:\n  x:\n    uri: {URL}\n"),
+        ("claude-code", "~/.claude.json", {"mcpServers": {"x": {"type": "http", "url": URL}}}),
+        ("claude-code", "~/.claude.json", {"projects": {"FOLDER": {"mcpServers": {"x": {"url": URL}}}}}),
+        ("claude-code", ".mcp.json", {"mcpServers": {"x": {"url": URL}}}),
+        ("codex", "~/.codex/config.toml", f'[mcp_servers.x]\nurl = "{URL}"\n'),
+        ("cursor", "~/.cursor/mcp.json", {"mcpServers": {"x": {"url": URL}}}),
+        ("gemini-cli", "~/.gemini/settings.json", {"mcpServers": {"x": {"httpUrl": URL}}}),
+        ("antigravity", "~/.gemini/config/mcp_config.json", {"mcpServers": {"x": {"serverUrl": URL}}}),
+        ("opencode", "~/.config/opencode/opencode.jsonc", f'{{"mcp": {{"x": {{"url": "{URL}",}}}}, // a comment\n}}'),
+        ("opencode", "opencode.json", {"mcp": {"servers": {"x": {"url": URL}}}}),
+        ("copilot-cli", "~/.copilot/mcp-config.json", {"mcpServers": {"x": {"url": URL}}}),
+        ("vscode", ".vscode/mcp.json", {"servers": {"x": {"url": URL}}}),
+        ("zed", "~/.config/zed/settings.json", {"context_servers": {"x": {"url": URL}}}),
+        ("goose", "~/.config/goose/config.yaml", f"extensions:\n  x:\n    uri: {URL}\n"),
     ],
 )
-def test_every_host_s_file_is_read(clinic: Clinic, file: str, content: object) -> None:
-    path = written(clinic, file, content)
-    (entry,) = host_files.entries(clinic.machine.user, clinic.machine.folder, clinic.environ)
-    assert (entry.file, entry.name, entry.url, entry.command) == (path, "x", URL, ())
+def test_every_host_s_file_is_read(clinic: Clinic, host: str, file: str, content: object) -> None:
+    text = content if isinstance(content, str) else json.dumps(content)
+    path = written(clinic, file, text.replace("FOLDER", str(clinic.machine.folder)))
+    entries = host_files.entries(clinic.machine.user, clinic.machine.folder, clinic.environ)
+    assert {(entry.file, entry.name, entry.url, entry.command) for entry in entries} == {(path, "x", URL, ())}
+    assert host in {entry.host for entry in entries}  # some files are read by several
 
 
 @pytest.mark.parametrize(
@@ -254,3 +256,15 @@ async def test_the_machine_s_checks_are_all_there(clinic: Clinic) -> None:
     findings = await bridge.of_machine(clinic.machine, 5)
     assert {"build", "home-copy", "foreign-bridges"} == {each.check for each in findings}
     assert findings[0].seen.startswith("interlock v")
+
+
+async def test_a_second_bridge_for_the_same_server(clinic: Clinic) -> None:
+    launcher = launcher_of(clinic)
+    one = f'[mcp_servers.a]\ncommand = "{launcher}"\nargs = ["bridge", "{URL}"]\n'
+    path = written(clinic, "~/.codex/config.toml", one)
+    assert [each.severity for each in await clinic.examine(URL, "host-entries")] == ["ok"]
+    written(clinic, "~/.codex/config.toml", one + one.replace("mcp_servers.a", "mcp_servers.b").replace(URL, URL + "/"))
+    clinic.machine._entries = None
+    warnings = [each for each in await clinic.examine(URL, "host-entries") if each.severity == "warning"]
+    assert [each.seen for each in warnings] == ["2 entries of codex start a bridge for it"]
+    assert warnings[0].where == f"`a` ({path}:1), `b` ({path}:4)"

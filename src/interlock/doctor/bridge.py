@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
@@ -20,6 +19,7 @@ from interlock.doctor.case import Case, Machine
 from interlock.doctor.discover import address, era, foreign_bridges, home_copy, host_entries, this_build, tls
 from interlock.doctor.finding import Finding
 from interlock.doctor.observe import recent_refusals
+from interlock.doctor.safely import safely
 from interlock.model.stage import Stage
 
 OF_MACHINE: Final[Sequence[tuple[str, Callable[[Machine], Awaitable[list[Finding]]]]]] = (
@@ -52,7 +52,7 @@ async def of_machine(machine: Machine, seconds: float) -> list[Finding]:
     """What holds for every server. Never raises."""
     findings: list[Finding] = []
     for name, check in OF_MACHINE:
-        findings += await _safely(name, Stage.DISCOVER, check(machine), seconds * PATIENCE)
+        findings += await safely(name, Stage.DISCOVER, check(machine), seconds * PATIENCE)
     return findings
 
 
@@ -60,23 +60,10 @@ async def of_server(case: Case) -> list[Finding]:
     """Everything about one server, in order, up to the first step that fails. Never raises."""
     findings: list[Finding] = []
     for done, (name, stage, check) in enumerate(OF_SERVER, 1):
-        found = await _safely(name, stage, check(case), case.seconds * PATIENCE)
+        found = await safely(name, stage, check(case), case.seconds * PATIENCE)
         findings += found
         if name in FIRST_STEPS and any(each.severity == "problem" for each in found):
             (first, stage, _check), *others = OF_SERVER[done:]
             seen = f"not looked at before that is mended, nor {', '.join(name for name, _stage, _check in others)}"
             return [*findings, Finding(check=first, stage=stage, severity="unknown", seen=seen)]
     return findings
-
-
-async def _safely(name: str, stage: Stage, work: Awaitable[list[Finding]], seconds: float) -> list[Finding]:
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        seen = f"it took longer than {seconds:g} s"
-    except Exception as error:
-        # The error's own text may hold what was sent.
-        seen = f"the check itself failed ({type(error).__name__})"
-    todo = "Please report that it failed, with the version above."
-    return [Finding(check=name, stage=stage, severity="unknown", seen=seen, todo=todo if "failed" in seen else "")]

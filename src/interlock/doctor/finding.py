@@ -21,12 +21,15 @@ class Finding:
     severity: Severity
     seen: str
     where: str = ""
-    """A file, URL, address or process."""
+    """A file (with its line where one is known), URL, address or process."""
     why: str = ""
     todo: str = ""
+    """What to do, a command where there is one."""
+    server: str = ""
+    host: str = ""
 
     def as_dict(self) -> Mapping[str, str]:
-        """For `--json`."""
+        """For `--json` of `doctor bridge`."""
         return {
             "check": self.check,
             "stage": self.stage.value,
@@ -36,3 +39,34 @@ class Finding:
             "why": self.why,
             "todo": self.todo,
         }
+
+    def as_row(self) -> Mapping[str, str | None]:
+        """For `--json` of all others: also whom it is about."""
+        return {**self.as_dict(), "server": self.server or None, "host": self.host or None}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Which question a file of checks asks, and where it belongs: what all of its findings share."""
+
+    name: str
+    """Stable: machines look for it."""
+    stage: Stage
+
+    def found(
+        self,
+        severity: Severity,
+        seen: str,
+        where: object = "",
+        why: str = "",
+        todo: str = "",
+        *,
+        server: str = "",
+        host: str = "",
+        code: str = "",
+    ) -> Finding:
+        """`code` in place of the check's name, where one check asks for several things that have names of their own."""
+        return Finding(
+            check=code or self.name, stage=self.stage, severity=severity, seen=seen, where=str(where), why=why,
+            todo=todo, server=server, host=host,
+        )  # fmt: skip

@@ -1,23 +1,25 @@
-"""Reads the MCP entries of AI hosts' configuration files, as far as `doctor` needs them. Writes nothing, keeps no value.
+"""The MCP entries of AI hosts' files, as far as the way to one remote server needs them: who leads where, and how.
 
-The users' files are those that `interlock setup` knows (install/hosts.py); project files come from the hosts' own
-documentation. Files that cannot be read are left out: this tells what points to a server, not what a host makes of it.
+What a host's files are and what stands in them is known to `hosts/`. More is taken here than a host would: also an entry
+that it refuses or that another one hides points to a server, and a person who looks for it has to be told.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from interlock.install import jsontext
-from interlock.install.hosts import HOSTS, Where
+from interlock.hosts import registry
+from interlock.hosts.declaration import Declaration, State
+from interlock.hosts.machine import here
+from interlock.hosts.reading import read
+from interlock.hosts.references import found as references
+from interlock.install.entries import URL_FIELDS, words
 
-MAX_BYTES = 16 * 1024 * 1024
-"""Claude Code keeps its history in the same file."""
+_CREDENTIALS = frozenset(("authorization", "x-api-key", "api-key", "cookie"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,127 +33,44 @@ class Entry:
     url: str | None = None
     literal_headers: tuple[str, ...] = ()
     """Names of headers that carry a credential by their name and whose value stands in the file itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    host: str
-    file: Path
-    tables: tuple[tuple[str, ...], ...]
-    """Where the entries stand; `*` is any name."""
+    line: int = 0
+    state: State = "effective"
 
 
 def entries(user: Path, folder: Path, environ: Mapping[str, str]) -> list[Entry]:
     """Those of all hosts that are known here: the user's files, and the project files of `folder`."""
-    found: list[Entry] = []
-    for place in _places(user, folder, environ):
-        content = _content(place.file)
-        if content is None:
-            continue
-        for path in place.tables:
-            for table in _at(content, path):
-                found += (entry for name, raw in table.items() if (entry := _entry(place, name, raw)) is not None)
-    return found
+    machine = replace(here(environ, str(folder)), home=str(user))
+    return [
+        entry
+        for adapter in registry.every()
+        for declaration in read(adapter, machine).declarations
+        if (entry := _entry(declaration)) is not None
+    ]
 
 
-_TABLES: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "claude-code": (("mcpServers",), ("projects", "*", "mcpServers")),
-    "opencode": (("mcp",), ("mcp", "servers")),
-}
-"""Where entries stand in a user's file besides, or instead of, the one place that `interlock setup` writes."""
-_PROJECT: Sequence[tuple[str, str, tuple[str, ...]]] = (
-    ("codex", ".codex/config.toml", ("mcp_servers",)),
-    ("cursor", ".cursor/mcp.json", ("mcpServers",)),
-    ("gemini-cli", ".gemini/settings.json", ("mcpServers",)),
-    ("antigravity", ".agents/mcp_config.json", ("mcpServers",)),
-    ("opencode", "opencode.json", ("mcp",)),
-    ("opencode", "opencode.json", ("mcp", "servers")),
-    ("opencode", "opencode.jsonc", ("mcp",)),
-    ("opencode", "opencode.jsonc", ("mcp", "servers")),
-    ("vscode", ".vscode/mcp.json", ("servers",)),
-    ("zed", ".zed/settings.json", ("context_servers",)),
-)
-
-
-def _places(user: Path, folder: Path, environ: Mapping[str, str]) -> Iterator[_Place]:
-    where = Where(str(user), environ)
-    for host in HOSTS:
-        for file in host.files(where):
-            yield _Place(host.id, Path(file), _TABLES.get(host.id, (host.root,)))
-    yield _Place("antigravity", user / ".gemini" / "antigravity" / "mcp_config.json", (("mcpServers",),))
-    for above in (folder, *folder.parents):  # up to the root of the file system, past the repository's own
-        yield _Place("claude-code", above / ".mcp.json", (("mcpServers",),))
-    for id, name, path in _PROJECT:
-        yield _Place(id, folder / name, (path,))
-
-
-def _content(file: Path) -> object:
-    """More is read than some hosts would: this tells where an entry stands, not whether the host takes it."""
-    try:
-        if not file.is_file() or file.stat().st_size > MAX_BYTES:
-            return None
-        raw = file.read_bytes().removeprefix(b"\xef\xbb\xbf").decode("utf-8")
-        if file.suffix == ".toml":
-            return tomllib.loads(raw)
-        return _yaml(raw) if file.suffix == ".yaml" else jsontext.parse(raw, comments=True)
-    except (
-        OSError,
-        ValueError,
-        RecursionError,
-        jsontext.Damaged,
-    ):  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+def _entry(declaration: Declaration) -> Entry | None:
+    if declaration.server is None or declaration.state == "never-read":
         return None
-
-
-def _yaml(raw: str) -> object:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        return YAML(typ="safe", pure=True).load(raw)
-    except YAMLError:
-        return None
-
-
-def _at(content: object, path: tuple[str, ...]) -> Iterator[Mapping[str, object]]:
-    if not isinstance(content, dict):
-        return
-    if not path:
-        yield content
-        return
-    for name in content if path[0] == "*" else path[:1]:
-        yield from _at(content.get(name), path[1:])
-
-
-def _entry(place: _Place, name: object, raw: object) -> Entry | None:
-    if not isinstance(raw, dict) or not isinstance(name, str):
-        return None
-    command = raw.get("command", raw.get("cmd"))
-    words = command if isinstance(command, list) else [command] if isinstance(command, str) else []
-    arguments = raw.get("args")
-    words = [*words, *(arguments if isinstance(arguments, list) else [])]
-    urls = (raw.get(field) for field in ("url", "serverUrl", "httpUrl", "uri"))
-    url = next((each for each in urls if isinstance(each, str)), None)
-    if url is None and not words:
+    raw, own = declaration.raw, declaration.entry
+    command, url = (own.command, own.url) if own is not None else ((), None)
+    if url is None and not command:  # the host refuses it: what stands there all the same
+        command = tuple(words(raw))
+        url = next((value for field in URL_FIELDS if isinstance(value := raw.get(field), str)), None)
+    if url is None and not command:
         return None
     return Entry(
-        place.host,
-        place.file,
-        name,
-        tuple(word for word in words if isinstance(word, str)),
-        url,
-        tuple(_literal_credentials(raw)),
-    )
+        declaration.host, Path(declaration.file), declaration.server, command, url, tuple(_literal_credentials(raw)),
+        declaration.spot.line, declaration.state,
+    )  # fmt: skip
 
 
 def _literal_credentials(raw: Mapping[str, object]) -> Iterator[str]:
     for field in ("headers", "http_headers"):
         headers = raw.get(field)
         for name, value in headers.items() if isinstance(headers, dict) else ():
-            if not isinstance(value, str) or not isinstance(name, str):
+            if not isinstance(value, str) or not isinstance(name, str) or name.lower() not in _CREDENTIALS:
                 continue
-            refers = "$" in value or "{env:" in value or "{file:" in value or "%" in value
-            if value and not refers and name.lower() in ("authorization", "x-api-key", "api-key", "cookie"):
+            if value and not references(value, ("$V", "%V%")):
                 yield name
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from interlock.manifest.config import HttpTransport
+from interlock.upstream import secret_file
 from interlock.upstream.oauth import network_words
 from interlock.upstream.oauth.clock import skew_of_answer
 from interlock.wire.revisions import (
@@ -87,12 +88,17 @@ class Spoken:
 
 
 def sent_headers(transport: HttpTransport, environ: Mapping[str, str]) -> dict[str, str]:
-    """The manifest's headers for every request, as far as their variables are set. Names in lower case."""
+    """The manifest's headers for every request, as far as their variables are set and their files can be read. Names in lower case."""
     made: dict[str, str] = {}
     for header in transport.headers:
         value = header.literal if header.source is None else environ.get(header.source)
+        if header.file is not None:
+            try:
+                value = secret_file.value(header.file).strip()
+            except secret_file.Unreadable:
+                continue
         if value is not None:
-            made[header.name.lower()] = f"{header.prefix if header.source is not None else ''}{value}"
+            made[header.name.lower()] = f"{header.prefix if header.literal is None else ''}{value}"
     return made
 
 

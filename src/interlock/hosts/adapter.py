@@ -13,7 +13,7 @@ from interlock.hosts.declaration import Declaration, Problem
 from interlock.hosts.entry import Entry
 from interlock.hosts.fact import Fact
 from interlock.hosts.machine import Machine
-from interlock.hosts.place import Place
+from interlock.hosts.place import Find, Place
 
 if TYPE_CHECKING:
     from interlock.hosts.reading import Reading
@@ -41,6 +41,8 @@ class Tolerance:
     """What a file takes down that cannot be parsed."""
     bad_entry: Fact[Blast]
     """What an entry takes down that makes no sense."""
+    empty: Fact[bool] = field(default_factory=lambda: Fact(None, "U", "an empty file"))
+    """Whether a file of no bytes is as good as none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,12 @@ class CallableNames:
     """The prefix comes from what the server calls itself, not from the key: it cannot be told from the file."""
     bare: bool = False
     """The tool's own name, with the server's only where two meet (Zed)."""
+    hash_digits: int = 12
+    """Hex digits where `overflow` or `clash` puts a hash."""
+    filler: str = "..."
+    """With overflow `middle`: what stands between the two ends."""
+    head: int = 30
+    """With overflow `middle`: how much of the beginning is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +167,8 @@ class Adapter:
     unknowns: tuple[str, ...] = ()
     more: Mapping[str, Fact[str]] = field(default_factory=dict)
     """Facts that no code needs and people want to read, by a short name."""
+    signs: Find | None = None
+    """Folders that are there where the host is. Asked only for a place that is `shared`."""
     admit: Callable[[Reading], None] | None = None
     """Takes entries out before merging: a project that is not trusted, a policy on names."""
     judge: Callable[[Reading], None] | None = None

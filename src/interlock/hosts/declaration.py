@@ -61,6 +61,8 @@ class Declaration:
     place: Place
     spot: Spot
     server: str | None
+    path: tuple[str | int, ...] = ()
+    """Of the entry, from the top of its file; the last step is its key, or its number in a list."""
     raw: Mapping[str, object] = field(default_factory=dict)
     entry: Entry | None = None
     spots: Mapping[str, Spot] = field(default_factory=dict)

@@ -80,6 +80,13 @@ class Machine:
             return os.path.join(self.root, drive.rstrip(":").lower() or "c", *parts)
         return os.path.join(self.root, *[part for part in path.split("/") if part])
 
+    def names_in(self, folder: str) -> list[str]:
+        """What a folder holds, in order; nothing where it is missing or may not be read."""
+        try:
+            return sorted(os.listdir(self.real(folder)))
+        except OSError:
+            return []
+
     def upward(self, start: str | None = None) -> Iterator[str]:
         """`start` (the working directory) and every folder above it, nearest first."""
         folder = start or self.folder

@@ -38,5 +38,7 @@ class Place:
     instead: str = ""
     writes: bool = False
     """`generate` writes this scope's entries here (the first path that exists, else the first)."""
+    shared: bool = False
+    """Another host's file, or one of several hosts': it is looked at only where a sign of this host is (Adapter.signs)."""
     exclusive: bool = False
     """Where this file exists, entries of no other place count (Claude Code's managed-mcp.json)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from interlock.hosts.adapter import Adapter
 from interlock.hosts.declaration import Decision, Declaration, Problem, Spot
@@ -99,10 +99,31 @@ def read(adapter: Adapter, machine: Machine) -> Reading:
 
     reading = Reading(adapter, machine)
     for place in adapter.places:
+        if place.shared and not _is_here(adapter, machine):
+            continue
         for path in dict.fromkeys(place.find(machine)):
             _read_file(reading, place, path)
+    _one_for_each_fault(reading)
     settle(reading)
     return reading
+
+
+def _one_for_each_fault(reading: Reading) -> None:
+    """A file that several places look into is broken once, and not at all where its entries say so already."""
+    told: set[str] = {each.file for each in reading.declarations if each.server is not None and each.state == "broken"}
+    kept = []
+    for each in reading.declarations:
+        if each.server is None and each.decided_by.rule == "syntax":
+            if each.file in told:
+                continue
+            told.add(each.file)
+        kept.append(each)
+    reading.declarations = kept
+
+
+def _is_here(adapter: Adapter, machine: Machine) -> bool:
+    """Whether a file that is not this host's alone may be taken for its own."""
+    return adapter.signs is None or any(exists(machine, path) for path in adapter.signs(machine))
 
 
 def _read_file(reading: Reading, place: Place, path: str) -> None:
@@ -123,16 +144,17 @@ def _read_file(reading: Reading, place: Place, path: str) -> None:
     except Damaged as error:
         _broken_file(reading, place, path, None, error.why, error.at)
         return
-    why, at = _refused(reading.adapter, place, document)
+    why, at = (None, None) if place.known.value is False else refusal(reading.adapter, place, document)
     if why is not None:
         _broken_file(reading, place, path, document, why, at)
         return
     reading.seen.append(Seen(path, place, document))
+    _misshapen(reading, place, path, document)
     for server, raw, base in entries_of(document, place.tables, reading.machine):
-        _declare(reading, place, path, document, server, raw, base)
+        declare(reading, place, path, document, server, raw, base)
 
 
-def _refused(adapter: Adapter, place: Place, document: Document) -> tuple[str | None, At | None]:
+def refusal(adapter: Adapter, place: Place, document: Document) -> tuple[str | None, At | None]:
     """Why this host's parser refuses what ours could read."""
     takes = adapter.tolerance
     if document.bom and takes.bom.value is False:
@@ -147,16 +169,35 @@ def _refused(adapter: Adapter, place: Place, document: Document) -> tuple[str | 
     return None, None
 
 
+def _misshapen(reading: Reading, place: Place, path: str, document: Document) -> None:
+    """Says so where something else stands in the place of the entries: the host finds no server there, and rarely says why."""
+    if place.known.value is False:
+        return
+    for table in place.tables:
+        for base, inner in _under(document.value, table, (), reading.machine):
+            if inner is not None and not isinstance(inner, (dict, list)):
+                spot = Spot(path, *(document.at(*base) or (0, 0)))
+                shown = ".".join(str(step) for step in base) or "the file"
+                reading.problems.append(
+                    Problem("not-a-table", "problem", f"`{shown}` holds no entries: it is not an object.", spot=spot)
+                )
+
+
 def _broken_file(reading: Reading, place: Place, path: str, document: Document | None, why: str, at: At | None) -> None:
     spot = Spot(path, *(at or (0, 0)))
     problem = Problem("file-unreadable", "problem", why, spot=spot, todo="Correct the file; nothing in it is changed.")
     reading.seen.append(Seen(path, place, document, problem))
+    if place.known.value is False:
+        # No server depends on it. Where the host reads the file for other things, that is worth a word.
+        if not any(each.path == path and each.fault is not None for each in reading.seen[:-1]):
+            reading.problems.append(replace(problem, severity="note"))
+        return
     decision = Decision("syntax", spot, why)
     declared = []
     if document is not None:
         declared = list(entries_of(document, place.tables, reading.machine))
         for server, raw, base in declared:
-            _declare(reading, place, path, document, server, raw, base)
+            declare(reading, place, path, document, server, raw, base)
             reading.declarations[-1].state = "broken"
             reading.declarations[-1].decided_by = decision
             reading.declarations[-1].problems.append(problem)
@@ -197,13 +238,19 @@ def _under(
     if head == ANY:
         keys = list(value)
     elif head == PROJECT:
-        keys = [folder for folder in machine.upward() if folder in value][:1]
+        keys = project_keys(machine)
     for key in keys:
         if key in value:
             yield from _under(value[key], rest, (*base, key), machine)
 
 
-def _declare(
+def project_keys(machine: Machine) -> list[str]:
+    """How a file names the project of the working directory: the root of its repository, else the folder itself."""
+    folder = machine.repository() or machine.folder
+    return list(dict.fromkeys((folder, folder.replace("\\", "/"))))
+
+
+def declare(
     reading: Reading,
     place: Place,
     path: str,
@@ -213,14 +260,10 @@ def _declare(
     base: tuple[Step, ...],
 ) -> None:
     spot = Spot(path, *(document.at(*base) or (0, 0)))
-    spots = {
-        ".".join(str(step) for step in where[len(base) :]): Spot(path, *at)
-        for where, at in document.spots.items()
-        if len(where) > len(base) and where[: len(base)] == base
-    }
+    spots = {".".join(str(step) for step in where): Spot(path, *at) for where, at in document.below(*base).items()}
     declaration = Declaration(
         host=reading.adapter.id, scope=place.scope, place=place, spot=spot, server=server,
-        raw=raw if isinstance(raw, dict) else {}, spots=spots,
+        path=base, raw=raw if isinstance(raw, dict) else {}, spots=spots,
     )  # fmt: skip
     reading.declarations.append(declaration)
     try:
@@ -228,12 +271,12 @@ def _declare(
             raise BadEntry("it is not an object with fields")
         declaration.entry = reading.adapter.read(raw)
     except BadEntry as error:
-        where = spots.get(error.field, spot)
-        declaration.state = "broken"
-        declaration.decided_by = Decision("invalid-entry", where, error.why)
-        declaration.problems.append(
-            Problem("entry-invalid", "problem", error.why, field=error.field, spot=where, todo=error.todo)
-        )
+        # One layer of several may be incomplete: whether it makes sense is known when they are put together.
+        if reading.adapter.merge.value != "fields" or not isinstance(raw, dict) or place.known.value is False:
+            refuse(declaration, error)
+    if place.known.value is None:
+        seen = f"It is not known whether {reading.adapter.label} reads this file."
+        declaration.problems.append(Problem("place-uncertain", "warning", seen, place.known.note, spot=spot))
     if place.known.value is False:
         declaration.state = "never-read"
         declaration.decided_by = Decision("wrong-file", spot, place.known.note)
@@ -243,6 +286,16 @@ def _declare(
                 todo=place.instead,
             )
         )  # fmt: skip
+
+
+def refuse(declaration: Declaration, error: BadEntry) -> None:
+    """The host does not take this entry."""
+    spot = declaration.spots.get(error.field, declaration.spot)
+    declaration.state = "broken"
+    declaration.decided_by = Decision("invalid-entry", spot, error.why)
+    declaration.problems.append(
+        Problem("entry-invalid", "problem", error.why, field=error.field, spot=spot, todo=error.todo)
+    )
 
 
 def exists(machine: Machine, path: str) -> bool:

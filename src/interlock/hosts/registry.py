@@ -45,13 +45,24 @@ _ALIASES = {
 }
 
 
-def find(name: str) -> Adapter | None:
-    """By id or alias, in any case, with `_` or a space for `-`."""
+def resolve(name: str) -> str | None:
+    """The id that a name or alias means, in any case, with `_` or a space for `-`; nothing is imported."""
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     wanted = _ALIASES.get(wanted, wanted)
-    if wanted not in IDS:
+    return wanted if wanted in IDS else None
+
+
+_MODULES = {"continue": "continue_dev"}
+"""Where the module is not named after the host, because Python keeps the word."""
+
+
+def find(name: str) -> Adapter | None:
+    """By id or alias."""
+    wanted = resolve(name)
+    if wanted is None:
         return None
-    module = importlib.import_module(f"interlock.hosts.adapters.{wanted.replace('-', '_')}")
+    name = _MODULES.get(wanted) or wanted.replace("-", "_")
+    module = importlib.import_module(f"interlock.hosts.adapters.{name}")
     adapter: Adapter = module.ADAPTER
     return adapter
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlock.hosts.declaration import Decision, Declaration, Spot
-from interlock.hosts.reading import BadEntry, Reading
+from interlock.hosts.declaration import Decision, Declaration, Problem, Spot
+from interlock.hosts.reading import BadEntry, Reading, refuse
 
 _LIVE = ("effective",)
 
@@ -41,14 +41,28 @@ def groups(reading: Reading) -> Mapping[str, list[Declaration]]:
 def common(reading: Reading) -> None:
     merge = reading.adapter.merge.value
     for group in groups(reading).values():
-        if len(group) < 2:
-            continue
         if merge == "fields":
             by_field(reading, group)
-        elif merge == "both":
-            continue
-        else:
+        elif merge is None:
+            undecided(reading, group)
+        elif len(group) > 1 and merge != "both":
             whole(group, disabled=merge == "loser-disabled")
+
+
+def undecided(reading: Reading, group: list[Declaration]) -> None:
+    """Nobody knows which one this host takes: the order of ranks is only the likeliest."""
+    if len(group) < 2:
+        return
+    whole(group)
+    for each in group:
+        other = next(one for one in group if one is not each)
+        each.problems.append(
+            Problem(
+                "precedence-unknown", "warning", f"`{other.spot}` has the same name, and it is not known which of the two "
+                f"{reading.adapter.label} takes.", why=reading.adapter.merge.note, spot=each.spot,
+                todo="Keep one of the two, or give one another name.",
+            )
+        )  # fmt: skip
 
 
 def whole(group: list[Declaration], *, disabled: bool = False) -> None:
@@ -62,41 +76,58 @@ def whole(group: list[Declaration], *, disabled: bool = False) -> None:
 
 
 def by_field(reading: Reading, group: list[Declaration]) -> None:
-    """The layers of one name put over each other: tables are united, everything else is replaced."""
+    """The layers of one name put over each other: tables are united, everything else is replaced.
+
+    A layer may be incomplete, and what is wrong in one may be replaced by another: only the result is judged.
+    """
     winner, losers = group[0], group[1:]
+    if not losers:
+        try:
+            winner.entry = reading.adapter.read(winner.raw)
+        except BadEntry as error:
+            refuse(winner, error)
+        return
     merged: dict[str, object] = {}
     origins: dict[str, Spot] = {}
     for layer in reversed(group):
         _lay(merged, layer.raw, origins, layer, "")
-    for loser in losers:
-        lost = {
-            name: spot
-            for name in _leaves(loser.raw)
-            if (spot := origins.get(name)) is not None and spot.file != loser.file
-        }
-        gone = {name: winner.spot for name in _leaves(loser.raw) if name not in origins}
-        loser.shadowed_fields = {**gone, **lost}
-        if loser.shadowed_fields:
-            loser.state = "shadowed"
-            loser.decided_by = Decision("field-merge", winner.spot, _by(winner))
     winner.origins = origins
-    if winner.decided_by.rule == "only-one":
-        winner.decided_by = Decision("field-merge", winner.spot, _by(winner))
+    winner.decided_by = Decision("field-merge", winner.spot, _by(winner))
+    for loser in losers:
+        theirs = {name: origins.get(name, winner.spot) for name in _leaves(loser.raw)}
+        loser.shadowed_fields = {name: spot for name, spot in theirs.items() if spot.file != loser.file}
+        loser.state = "shadowed"
+        loser.decided_by = Decision("field-merge", winner.spot, _by(winner))
     try:
         winner.merged = reading.adapter.read(merged)
     except BadEntry as error:
-        from interlock.hosts.declaration import Problem
+        _refuse_merged(reading, group, error, origins)
 
-        spot = origins.get(error.field, winner.spot)
+
+def _refuse_merged(reading: Reading, group: list[Declaration], error: BadEntry, origins: Mapping[str, Spot]) -> None:
+    guilty = next((each for each in group if _alone(reading, each) == (error.field, error.why)), None)
+    spot = origins.get(error.field, group[0].spot)
+    if guilty is not None:
+        spot = guilty.spots.get(error.field, guilty.spot)
+        problem = Problem("entry-invalid", "problem", error.why, field=error.field, spot=spot, todo=error.todo)
+    else:
         problem = Problem(
             "merge-invalid", "problem", f"Neither file is wrong, but put together they are: {error.why}.",
-            why="The host merges entries of one name field by field.", field=error.field, spot=spot,
-            todo=error.todo or "Give one of the two another name.",
+            why=f"{reading.adapter.label} merges entries of one name field by field.", field=error.field, spot=spot,
+            todo=error.todo or "Give one of them another name.",
         )  # fmt: skip
-        for each in group:
-            each.state = "broken"
-            each.decided_by = Decision("invalid-entry", spot, error.why)
-            each.problems.append(problem)
+    for each in group:
+        each.state = "broken"
+        each.decided_by = Decision("invalid-entry", spot, error.why)
+        each.problems.append(problem)
+
+
+def _alone(reading: Reading, layer: Declaration) -> tuple[str, str] | None:
+    try:
+        reading.adapter.read(layer.raw)
+    except BadEntry as error:
+        return error.field, error.why
+    return None
 
 
 def _lay(
@@ -155,10 +186,10 @@ def _switches(reading: Reading) -> None:
     for each in reading.declarations:
         runs = each.runs
         if each.state in _LIVE and runs is not None and not runs.enabled:
-            switch = reading.adapter.switch.value
-            name = switch.field if switch is not None else "enabled"
+            spots = each.origins or each.spots
+            name = next((name for name in ("enabled", "disabled") if name in spots), "enabled")
             each.state = "disabled"
-            each.decided_by = Decision("entry-off", each.spots.get(name, each.origins.get(name, each.spot)), name)
+            each.decided_by = Decision("entry-off", spots.get(name, each.spot), name)
 
 
 def _by(declaration: Declaration) -> str:

@@ -83,7 +83,11 @@ def env_texts(values: tuple[EnvValue, ...], form: Form | None) -> tuple[dict[str
     found: dict[str, str] = {}
     losses: list[Loss] = []
     for value in values:
-        if value.source is None:
+        if value.file is not None:
+            losses.append(
+                Loss(f"transports.stdio.env.{value.name}", "this host reads no value from a file", weakens=True)
+            )
+        elif value.source is None:
             found[value.name] = value.literal or ""
         elif form is None:
             losses.append(Loss(f"transports.stdio.env.{value.name}", "this host fills in no variables", weakens=True))
@@ -97,7 +101,11 @@ def header_texts(values: tuple[HeaderValue, ...], form: Form | None) -> tuple[di
     found: dict[str, str] = {}
     losses: list[Loss] = []
     for value in values:
-        if value.source is None:
+        if value.file is not None:
+            losses.append(
+                Loss(f"transports.http.headers.{value.name}", "this host reads no value from a file", weakens=True)
+            )
+        elif value.source is None:
             found[value.name] = value.literal or ""
         elif form is None:
             losses.append(

@@ -14,6 +14,7 @@ NamePolicy = Literal["prefixed", "verbatim"]
 ProcessPolicy = Literal["per-client", "shared"]
 StartPolicy = Literal["first-need", "always", "on-call"]
 EraPolicy = Literal["auto", "modern", "legacy"]
+LossyPolicy = Literal["error", "warn"]
 EraChoice = Literal["client", "modern"]
 """Of a server that speaks both eras: the client's own, or the modern one for every client that no server can ask anything."""
 
@@ -39,24 +40,32 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class EnvValue:
-    """One variable of a child's environment: copied from Interlock's own (`source`), or a non-secret `literal`."""
+    """One variable of a child's environment: copied from Interlock's own (`source`), read from `file`, or a non-secret
+    `literal`."""
 
     name: str
     source: str | None = None
     literal: str | None = None
+    file: Path | None = None
+    """Absolute. Read at each start of the child, where only the user can read it."""
+    logical: str | None = None
+    """The literal as it is written, where it begins with `${projectRoot}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderValue:
-    """One HTTP header sent upstream; its value comes from the environment variable `source`, or is a plain `literal`.
+    """One HTTP header sent upstream; its value comes from the environment variable `source`, from `file`, or is a plain
+    `literal`.
 
-    `prefix` goes before the variable's value, as in `Bearer `.
+    `prefix` goes before the variable's or the file's value, as in `Bearer `.
     """
 
     name: str
     source: str | None = None
     literal: str | None = None
     prefix: str = ""
+    file: Path | None = None
+    """Absolute. Read at each request, where only the user can read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,10 @@ class StdioTransport:
     command: tuple[str, ...]
     cwd: Path
     env: tuple[EnvValue, ...] = ()
+    declared: tuple[str, ...] = ()
+    """The command as it is written: its program not looked for, `${projectRoot}` not filled in."""
+    declared_cwd: str | None = None
+    """The same of `cwd`; None where none is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +190,8 @@ class ServerConfig:
     processes: ProcessPolicy = "per-client"
     start: StartPolicy = "first-need"
     era: EraPolicy = "auto"
+    lossy: LossyPolicy = "error"
+    """What `generate` does where a host cannot express all of this entry."""
     era_choice: EraChoice = "client"
     unenforced: tuple[str, ...] = ()
     """Accepted fields that this release does not act on yet, as dotted paths; `check` and `up` say so."""

@@ -9,6 +9,7 @@ from typing import cast
 from interlock.manifest.config import (
     Approval,
     EraPolicy,
+    LossyPolicy,
     NamePolicy,
     Origin,
     Policy,
@@ -84,6 +85,7 @@ def build(document: View, context: Context, report: Report) -> ServerConfig | No
         processes=cast(ProcessPolicy, document.text("processes") or "per-client"),
         start=cast(StartPolicy, document.text("start") or "first-need"),
         era=cast(EraPolicy, document.text("era") or "auto"),
+        lossy=cast(LossyPolicy, document.text("lossy") or "error"),
         unenforced=unenforced,
         blocked="; ".join(reasons) or None,
     )

@@ -234,6 +234,13 @@ DOCUMENT = RecordField(
             choices=("auto", "modern", "legacy"),
             default="auto",
         ),
+        "lossy": TextField(
+            about="What `interlock generate` does where a host's file cannot express what the entry forbids or asks "
+            "for. `error` refuses that host, by name; `warn` writes the entry without it and says so.",
+            example="lossy: warn",
+            choices=("error", "warn"),
+            default="error",
+        ),
         "isolation": RecordField(
             about="What keeps tenants, caches and networks apart.",
             example="isolation: {allowNetwork: [api.example.com]}",

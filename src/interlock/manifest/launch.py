@@ -34,11 +34,11 @@ class LaunchPlan:
     """The first is the program's absolute path where it was found."""
     directory: str | None = None
     env: tuple[str, ...] = ()
-    """`NAME` (copied), `NAME from OTHER` or `NAME=literal`, sorted."""
+    """`NAME` (copied), `NAME from OTHER`, `NAME from file PATH` or `NAME=literal`, sorted."""
     url: str | None = None
     """The URL, or `$NAME` where a variable holds it; its value is the person's own and no part of the plan."""
     headers: tuple[str, ...] = ()
-    """`Name: literal` or `Name: prefix$VARIABLE`, sorted."""
+    """`Name: literal`, `Name: prefix$VARIABLE` or `Name from file PATH`, sorted."""
     login: tuple[str, ...] = ()
     """How it logs in, in a fixed order: `oauth`, then each setting; or where the token is read."""
     session: tuple[str, ...] = ()
@@ -95,6 +95,7 @@ def launch_plan(config: ServerConfig, environ: Mapping[str, str]) -> LaunchPlan:
         command = (program, *transport.command[1:]) if program is not None else transport.command
         env = sorted(
             f"{value.name}={value.literal}" if value.literal is not None
+            else f"{value.name} from file {value.file}" if value.file is not None
             else value.name if value.source == value.name
             else f"{value.name} from {value.source}"
             for value in transport.env
@@ -146,6 +147,10 @@ def _hashed(plan: LaunchPlan) -> list[object]:
 
 def _header_lines(headers: Iterable[HeaderValue]) -> Iterator[str]:
     for header in headers:
+        if header.file is not None:
+            # No colon after the name: no literal can be written like this.
+            yield f"{header.name} from file {header.file}" + (f" after {header.prefix!r}" if header.prefix else "")
+            continue
         yield f"{header.name}: {header.literal if header.literal is not None else f'{header.prefix}${header.source}'}"
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +13,7 @@ from interlock.manifest.config import HeaderValue, OAuth, Replay, TokenSource
 from interlock.manifest.nodes import Items, Table
 from interlock.manifest.problems import Report
 from interlock.manifest.showing import joined
-from interlock.manifest.values import NO_LITERAL, header_values
+from interlock.manifest.values import NO_LITERAL, header_values, secret_file
 from interlock.manifest.view import View
 from interlock.wire.address import BadAddress, permitted
 
@@ -38,7 +35,7 @@ def login_of(view: View, path: str, headers: Sequence[HeaderValue], folder: Path
     auth = view.text("auth") or "none"
     session = view.inner("session")
     session_path = f"{path}.session"
-    bound = tuple(header_values(session.inner("headers"), f"{session_path}.headers", report))
+    bound = tuple(header_values(session.inner("headers"), f"{session_path}.headers", folder, report))
     _check_headers(view, path, auth, headers, bound, report)
     return Login(
         oauth=_oauth(view, path, report) if auth == "oauth" else None,
@@ -188,31 +185,8 @@ def _token(source: View, path: str, folder: Path, report: Report) -> TokenSource
     _check_variable(env, source.at("fromEnv"), f"{path}.fromEnv", report)
     if file is None:
         return TokenSource(env=env)
-    at = source.at("fromFile")
-    if secrets.placeholder(file):
-        what = "Variables are not filled in here."
-        report.add("placeholder", what, write="fromEnv: NAME, or a path", field=f"{path}.fromFile", at=at)
-    elif secrets.looks_random(file):
-        what = f"This looks like a random key: {NO_LITERAL}."
-        report.add("literal-secret", what, write="token: {fromEnv: NAME}", field=f"{path}.fromFile", at=at)
-    place = Path(os.path.normpath(folder / os.path.expanduser(file)))
-    _look_at_file(place, env, f"{path}.fromFile", at, report)
+    place = secret_file(source, f"{path}.fromFile", "token: {fromEnv: NAME}", folder, report)
     return TokenSource(env=env, file=place)
-
-
-def _look_at_file(place: Path, env: str | None, path: str, at: tuple[int, int], report: Report) -> None:
-    """The file may come later, or be another one where the manifest is used; so these are warnings."""
-    try:
-        mode = place.stat().st_mode
-    except (OSError, ValueError):
-        if env is None:
-            report.add("no-file", "There is no such file here.", field=path, at=at, severity="warning")
-        return
-    if not stat.S_ISREG(mode):
-        report.add("no-file", "This is no regular file.", field=path, at=at, severity="warning")
-    elif sys.platform != "win32" and mode & 0o077:
-        what = "Others on this machine can read this file."
-        report.add("wide-file", what, write="chmod 600", field=path, at=at, severity="warning")
 
 
 def _check_variable(name: str | None, at: tuple[int, int], path: str, report: Report) -> None:

@@ -27,6 +27,16 @@ def env_name(about: str, example: str) -> TextField:
     return TextField(about=about, example=example, pattern=_ENV_NAME, rule=_ENV_RULE, most=128)
 
 
+def secret_file(what: str, example: str) -> TextField:
+    """The path of a file that holds one secret."""
+    return TextField(
+        about=f"File that holds the {what} and nothing else, relative to the manifest's folder; `~` is your home "
+        "directory. Only you may be able to read it.",
+        example=example,
+        most=4096,
+    )
+
+
 HEADER_NAME = TextField(
     about="A header's name.",
     example="Authorization",
@@ -36,20 +46,21 @@ HEADER_NAME = TextField(
 )
 
 HEADER = EitherField(
-    about="The header's value: a literal that is no secret, or a reference to an environment variable.",
+    about="The header's value: a literal that is no secret, or a reference to an environment variable or a file.",
     example='Authorization: {fromEnv: ACME_TOKEN, prefix: "Bearer "}',
     literal=LiteralField(about="A value that is no secret.", example="X-Team: platform"),
     table=RecordField(
         about="A value by reference, or a literal that only looks like a secret.",
         example='{fromEnv: ACME_TOKEN, prefix: "Bearer "}',
-        only_one=("fromEnv", "literal"),
+        only_one=("fromEnv", "fromFile", "literal"),
         fields={
             "fromEnv": env_name(
                 "Environment variable that holds the value, read when the server is first needed.",
                 "fromEnv: ACME_TOKEN",
             ),
+            "fromFile": secret_file("value", "fromFile: ~/.interlock/secrets/acme-token"),
             "prefix": TextField(
-                about="Text before the variable's value.",
+                about="Text before the variable's or the file's value.",
                 example='prefix: "Bearer "',
                 least=0,
                 most=64,
@@ -141,12 +152,7 @@ _TOKEN = RecordField(
     secret=True,
     fields={
         "fromEnv": env_name("Environment variable that holds the token.", "fromEnv: ACME_TOKEN"),
-        "fromFile": TextField(
-            about="File that holds the token and nothing else, relative to the manifest's folder; `~` is your home "
-            "directory. Only you may be able to read it.",
-            example="fromFile: ~/.config/acme/token",
-            most=4096,
-        ),
+        "fromFile": secret_file("token", "fromFile: ~/.config/acme/token"),
     },
 )
 

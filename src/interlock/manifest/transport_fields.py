@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.manifest.login_fields import HEADER, HEADER_NAME, LOGIN, LOGIN_NEEDS, LOGIN_ONLY, env_name
+from interlock.manifest.login_fields import HEADER, HEADER_NAME, LOGIN, LOGIN_NEEDS, LOGIN_ONLY, env_name, secret_file
 from interlock.manifest.shapes import (
     EitherField,
     FlagField,
@@ -15,15 +15,16 @@ from interlock.manifest.shapes import (
 )
 
 _ENV = EitherField(
-    about="The variable's value: a literal that is no secret, or a reference to an environment variable.",
+    about="The variable's value: a literal that is no secret, or a reference to an environment variable or a file.",
     example="LOG_LEVEL: info",
     literal=LiteralField(about="A value that is no secret.", example="LOG_LEVEL: info"),
     table=RecordField(
         about="A value by reference, or a literal that only looks like a secret.",
         example="{fromEnv: MY_TOKEN}",
-        only_one=("fromEnv", "literal"),
+        only_one=("fromEnv", "fromFile", "literal"),
         fields={
             "fromEnv": env_name("Variable of Interlock's own environment whose value is copied.", "fromEnv: MY_TOKEN"),
+            "fromFile": secret_file("value", "fromFile: ~/.interlock/secrets/issues-token"),
             "literal": LiteralField(about="The value itself.", example='literal: "3f2a..."'),
             "notSecret": FlagField(
                 about="Says that `literal` is public although it looks like a secret. Known token "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from interlock.manifest import secrets
+from interlock.manifest import logical, secrets
 from interlock.manifest.config import HttpTransport, Scope, StdioTransport, Transport
 from interlock.manifest.launch import resolve, search_folders
 from interlock.manifest.login import login_of
@@ -66,7 +66,7 @@ def _remote(kind: str, view: View, context: Context, report: Report) -> HttpTran
     endpoint = view.text("endpoint")
     if endpoint is not None:
         _check_endpoint(endpoint, view.at("endpoint"), f"{path}.endpoint", report)
-    headers = tuple(header_values(view.inner("headers"), f"{path}.headers", report))
+    headers = tuple(header_values(view.inner("headers"), f"{path}.headers", context.file.parent, report))
     login = login_of(view, path, headers, context.file.parent, report)
     if report.errors > before:
         return None
@@ -126,8 +126,11 @@ def _stdio(view: View, context: Context, report: Report) -> StdioTransport | Non
     path = "transports.stdio"
     before = report.errors
     folder = context.file.parent
+    root = logical.root_of(context.file)
     cwd_text = view.text("cwd")
-    cwd = Path(os.path.normpath(folder / os.path.expanduser(cwd_text))) if cwd_text else folder
+    logical.check_place(cwd_text or "", f"{path}.cwd", view.at("cwd"), report)
+    filled = logical.expanded(cwd_text or "", root)
+    cwd = Path(os.path.normpath(folder / os.path.expanduser(filled))) if cwd_text else folder
     commands = [("command", view.texts("command"))] if view.has("command") else []
     by_platform = view.inner("commandByPlatform")
     commands += [
@@ -138,8 +141,9 @@ def _stdio(view: View, context: Context, report: Report) -> StdioTransport | Non
     for name, words in commands:
         _check_command(words or (), f"{path}.{name}", report)
     words = view.texts("command") if view.has("command") else by_platform.texts(context.platform)
-    command = tuple(word for word, _at in words or ())
-    env = tuple(env_values(view, path, report))
+    declared = tuple(word for word, _at in words or ())
+    command = tuple(logical.expanded(word, root) for word in declared)
+    env = tuple(env_values(view, path, folder, report, root))
     if report.errors > before:
         return None
     if not cwd.is_dir():
@@ -151,13 +155,15 @@ def _stdio(view: View, context: Context, report: Report) -> StdioTransport | Non
         what = f"There is no program {shown(command[0])} {where}."
         write = "its full path, or install it"
         report.add("no-program", what, write=write, field=f"{path}.command", at=words[0][1], severity="warning")
-    return StdioTransport(command if found is None else (found, *command[1:]), cwd, env)
+    command = command if found is None else (found, *command[1:])
+    return StdioTransport(command, cwd, env, declared, cwd_text)
 
 
 def _check_command(words: tuple[tuple[str, tuple[int, int]], ...], path: str, report: Report) -> None:
     before: str | None = None
     for index, (word, at) in enumerate(words):
         where = f"{path}[{index}]"
+        logical.check_place(word, where, at, report)
         if index == 0 and not word.strip():
             report.add(
                 "empty", "The program's name must not be empty.", write="[npx, -y, some-mcp-server]", field=where, at=at

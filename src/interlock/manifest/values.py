@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-from interlock.manifest import secrets
+from interlock.manifest import logical, secrets
 from interlock.manifest.config import EnvValue, HeaderValue
 from interlock.manifest.nodes import Scalar
 from interlock.manifest.problems import Report
@@ -31,8 +36,8 @@ _OUR_HEADERS = frozenset(
 )
 
 
-def header_values(headers: View, path: str, report: Report) -> Iterator[HeaderValue]:
-    """The headers of one table; names that Interlock makes itself, and secrets, are reported."""
+def header_values(headers: View, path: str, folder: Path, report: Report) -> Iterator[HeaderValue]:
+    """The headers of one table, of a manifest in `folder`; names that Interlock makes itself, and secrets, are reported."""
     seen: dict[str, str] = {}
     for name, at, _node in headers.names():
         where = joined(path, name)
@@ -50,16 +55,24 @@ def header_values(headers: View, path: str, report: Report) -> Iterator[HeaderVa
             report.add("duplicate-field", f"`{name}` and `{seen[lower]}` are the same header.", field=where, at=at)
             continue
         seen[lower] = name
-        source, literal, prefix = _value(headers, name, where, at, report)
+        source, file, literal, prefix = _value(headers, name, where, at, folder, report)
         if literal is not None and (not literal.isascii() or not literal.isprintable() or literal != literal.strip()):
             report.add("wrong-form", "A header's value is printable ASCII without outer spaces.", field=where, at=at)
-        yield HeaderValue(name, source, literal, prefix)
+        yield HeaderValue(name, source, literal, prefix, file)
+
+
+class _Value(NamedTuple):
+    source: str | None
+    file: Path | None
+    literal: str | None
+    prefix: str
 
 
 def _value(
-    table: View, name: str, where: str, at: tuple[int, int], report: Report
-) -> tuple[str | None, str | None, str]:
-    """(variable, literal, prefix) of an environment variable or header; secrets are reported."""
+    table: View, name: str, where: str, at: tuple[int, int], folder: Path, report: Report, *, paths: bool = False
+) -> _Value:
+    """What an environment variable's or header's value is made of; secrets are reported. `paths`: a literal may begin
+    with `${projectRoot}`."""
     inner = table.inner(name)
     source, prefix = inner.text("fromEnv"), inner.text("prefix") or ""
     literal = inner.literal("literal") if inner.table is not None else table.literal(name)
@@ -72,13 +85,17 @@ def _value(
                 field=where,
                 at=at,
             )
-        return source, None, prefix
+        file = None
+        if inner.has("fromFile"):
+            file = secret_file(inner, f"{where}.fromFile", f"{name}: {{fromEnv: {_variable(name)}}}", folder, report)
+        return _Value(source, file, None, prefix)
     example = f"{name}: {{fromEnv: {_variable(name)}}}"
     if prefix:
-        report.add("contradiction", "`prefix` goes with `fromEnv`.", write=example, field=where, at=at)
-    if secrets.placeholder(literal):
+        report.add("contradiction", "`prefix` goes with `fromEnv` or `fromFile`.", write=example, field=where, at=at)
+    path_like = paths and logical.begins(literal)
+    if secrets.placeholder(literal[len(logical.PROJECT_ROOT) :] if path_like else literal):
         report.add("placeholder", "Variables are not filled in here.", write=example, field=where, at=at)
-        return None, literal, ""
+        return _Value(None, None, literal, "")
     allowed = inner.flag("notSecret") and not secrets.known_format(literal)
     reason = None if allowed else secrets.named_literal(name, literal)
     if reason:
@@ -89,7 +106,34 @@ def _value(
             else f"{example}; or, where it is public, {name}: {{literal: ..., notSecret: true}}"
         )
         report.add("literal-secret", what, write=write, field=where, at=at)
-    return None, literal, ""
+    return _Value(None, None, literal, "")
+
+
+def secret_file(table: View, path: str, instead: str, folder: Path, report: Report) -> Path | None:
+    """The `fromFile` of a table. What the file is at this moment is only warned of: it may come later, or be another
+    one where the manifest is used."""
+    file, at = table.text("fromFile"), table.at("fromFile")
+    if file is None:
+        return None
+    if secrets.placeholder(file):
+        what = "Variables are not filled in here."
+        report.add("placeholder", what, write="fromEnv: NAME, or a path", field=path, at=at)
+    elif secrets.looks_random(file) or secrets.known_format(file):
+        what = f"This looks like a secret and not like a path: {NO_LITERAL}."
+        report.add("literal-secret", what, write=instead, field=path, at=at)
+    place = Path(os.path.normpath(folder / os.path.expanduser(file)))
+    try:
+        mode = place.stat().st_mode
+    except (OSError, ValueError):
+        if not table.has("fromEnv"):
+            report.add("no-file", "There is no such file here.", field=path, at=at, severity="warning")
+        return place
+    if not stat.S_ISREG(mode):
+        report.add("no-file", "This is no regular file.", field=path, at=at, severity="warning")
+    elif sys.platform != "win32" and mode & 0o077:
+        what = "Others on this machine can read this file."
+        report.add("wide-file", what, write="chmod 600", field=path, at=at, severity="warning")
+    return place
 
 
 def _variable(name: str) -> str:
@@ -99,16 +143,20 @@ def _variable(name: str) -> str:
     )
 
 
-def env_values(view: View, path: str, report: Report) -> Iterator[EnvValue]:
-    """`env` and `envNames` of a child process."""
+def env_values(view: View, path: str, folder: Path, report: Report, root: Path) -> Iterator[EnvValue]:
+    """`env` and `envNames` of a child process; `root` is the project's."""
     table = view.inner("env")
     seen: set[str] = set()
     for name, at, node in table.names():
-        source, literal, _prefix = _value(table, name, joined(f"{path}.env", name), at, report)
+        where = joined(f"{path}.env", name)
+        source, file, literal, _prefix = _value(table, name, where, at, folder, report, paths=True)
         if isinstance(node, Scalar) and literal is None:
             continue
         seen.add(name)
-        yield EnvValue(name, source, literal)
+        if literal is not None and logical.begins(literal):
+            yield EnvValue(name, source, logical.expanded(literal, root), file, literal)
+        else:
+            yield EnvValue(name, source, literal, file)
     for index, (name, at) in enumerate(view.texts("envNames") or ()):
         if name in seen:
             report.add(

@@ -1,4 +1,5 @@
-"""What a manifest declares of a remote server, with the values of this process's environment: its address and its headers."""
+"""What a manifest declares of a remote server, with the values of this process's environment and of the user's files: its
+address and its headers."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from interlock.manifest.config import HeaderValue, HttpTransport
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
+from interlock.upstream import secret_file
 from interlock.upstream.http1 import Origin
 
 _WHERE = (
@@ -47,6 +49,15 @@ def headers(server: str, declared: Sequence[HeaderValue], environ: Mapping[str, 
                     server,
                     f"the environment variable {header.source}, used for the header {header.name}, is not set. {_WHERE}",
                 )
+        if header.file is not None:
+            try:
+                value = secret_file.value(header.file)
+            except secret_file.Unreadable as error:
+                raise _missing(
+                    server,
+                    f"the file {header.file}, used for the header {header.name}: {error.why}. The server did not get the "
+                    "request.",
+                ) from None
         text = header.prefix + (value or "").strip()
         if not text.isascii() or not text.isprintable():
             raise _missing(

@@ -10,6 +10,7 @@ from interlock.manifest.config import EnvValue
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
+from interlock.upstream import secret_file
 
 _POSIX_BASE = frozenset(
     {
@@ -59,7 +60,7 @@ def child_environment(
     child = base_environment(environ, windows=windows)
     missing: list[str] = []
     for entry in wanted:
-        value = entry.literal if entry.literal is not None else _look_up(environ, entry.source or entry.name, windows)
+        value = _value(entry, environ, windows, server)
         if value is None:
             missing.append(entry.source or entry.name)
             continue
@@ -79,6 +80,23 @@ def child_environment(
     if missing:
         raise _missing(sorted(set(missing)), server)
     return child
+
+
+def _value(entry: EnvValue, environ: Mapping[str, str], windows: bool, server: str | None) -> str | None:
+    """None where the variable that it is copied from is not set. Raises Fault where its file cannot be used."""
+    if entry.file is not None:
+        try:
+            return secret_file.value(entry.file)
+        except secret_file.Unreadable as error:
+            raise Fault(
+                "env-missing",
+                f"{f'Server {server!r}' if server else 'The server'} was not started: {entry.name} is to be read from the file "
+                f"{entry.file}: {error.why}.",
+                stage=Stage.DISCOVER,
+                verdict=Verdict.NEVER_REACHED,
+                server=server,
+            ) from None
+    return entry.literal if entry.literal is not None else _look_up(environ, entry.source or entry.name, windows)
 
 
 def _look_up(environ: Mapping[str, str], name: str, windows: bool) -> str | None:

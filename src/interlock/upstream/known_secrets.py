@@ -1,4 +1,4 @@
-"""Masks what the manifest takes from the environment for one server, wherever that server's own words are shown.
+"""Masks what the manifest takes from the environment and from files for one server, wherever that server's own words are shown.
 
 The general redactor (journal/redact.py) knows secrets by their shape. These values are known exactly, so they are masked
 also where they look like words: servers like to repeat a refused key in their error.
@@ -6,10 +6,11 @@ also where they look like words: servers like to repeat a refused key in their e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from interlock.manifest.config import HttpTransport, StdioTransport
+from interlock.manifest.config import EnvValue, HeaderValue, HttpTransport, StdioTransport
+from interlock.upstream import secret_file
 from interlock.upstream.secret_forms import MIN_LENGTH, masked
 
 
@@ -25,19 +26,24 @@ def masker(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]
 def known_values(transport: StdioTransport | HttpTransport, environ: Mapping[str, str]) -> Iterable[str]:
     """The values themselves, as they are now. Short ones are left out."""
     if isinstance(transport, StdioTransport):
-        names = [each.source for each in transport.env if each.source is not None]
+        given: Sequence[EnvValue | HeaderValue] = transport.env
     else:
-        names = [each.source for each in (*transport.headers, *transport.session_headers) if each.source is not None]
+        given = (*transport.headers, *transport.session_headers)
+    names = [each.source for each in given if each.source is not None]
+    if isinstance(transport, HttpTransport):
         if transport.token is not None and transport.token.env is not None:
             names.append(transport.token.env)
         if transport.oauth is not None and transport.oauth.client_secret_env is not None:
             names.append(transport.oauth.client_secret_env)
         if transport.endpoint_env is not None:
             yield from _url_parts(environ.get(transport.endpoint_env, ""))
-    for name in names:
-        value = environ.get(name, "").strip()
-        if len(value) >= MIN_LENGTH:
-            yield value
+    values = [environ.get(name, "") for name in names]
+    for each in given:
+        if each.file is not None:
+            values += secret_file.known(each.file)
+    for value in values:
+        if len(value.strip()) >= MIN_LENGTH:
+            yield value.strip()
 
 
 def _url_parts(url: str) -> Iterable[str]:

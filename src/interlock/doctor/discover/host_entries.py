@@ -26,6 +26,7 @@ _FOREIGN = ("mcp-remote", "supergateway", "mcp-proxy", "mcp-remote-client")
 async def check(case: Case) -> list[Finding]:
     entries = await case.machine.entries()
     findings = [finding for entry in entries for finding in _look(entry, case)]
+    findings += _twice([entry for entry in entries if entry.state == "effective" and _bridges(entry, case)])
     if not findings:
         findings.append(
             _finding(
@@ -54,6 +55,23 @@ def _look(entry: Entry, case: Case) -> Iterator[Finding]:
             "a bridge without a lock across processes may end yours.",
             "Nothing, if that is what you want; else take that entry out and run `interlock setup`.",
         )  # fmt: skip
+
+
+def _bridges(entry: Entry, case: Case) -> bool:
+    """It starts a bridge for this very server, ours or another's."""
+    return entry.url is None and any(same_url(word, case.url) for word in entry.command)
+
+
+def _twice(bridges: list[Entry]) -> Iterator[Finding]:
+    """Two names of one server in one host: every tool is there twice, and nothing says which one a model takes."""
+    for host in dict.fromkeys(entry.host for entry in bridges):
+        mine = [entry for entry in bridges if entry.host == host]
+        if len(mine) > 1:
+            names = ", ".join(f"`{_printable(entry.name)}` ({entry.file}:{entry.line})" for entry in mine)
+            yield _finding(
+                "warning", f"{len(mine)} entries of {host} start a bridge for it", names,
+                "Its tools appear once for each, and each starts processes of its own.", "Take all but one out.",
+            )  # fmt: skip
 
 
 def _native(entry: Entry, case: Case, place: str) -> Iterator[Finding]:

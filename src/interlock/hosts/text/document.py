@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 Step = str | int
@@ -31,6 +31,15 @@ class Document:
     trailing_comma: At | None = None
     duplicates: tuple[tuple[tuple[Step, ...], At], ...] = field(default=())
     """Keys that stand twice in one object: the path, and the later place. The value is the later one's."""
+    scan: Callable[[tuple[Step, ...]], Mapping[tuple[Step, ...], At]] | None = field(default=None, compare=False)
+    """Finds the places below one path without those of the whole file, which may be very large."""
 
     def at(self, *path: Step) -> At | None:
         return self.spots.get(path)
+
+    def below(self, *path: Step) -> Mapping[tuple[Step, ...], At]:
+        """The places of everything below `path`, by the path from there."""
+        if self.scan is not None:
+            return self.scan(path)
+        depth = len(path)
+        return {at[depth:]: spot for at, spot in self.spots.items() if len(at) > depth and at[:depth] == path}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,9 +9,8 @@ from interlock.manifest.config import TokenSource
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.model.verdict import Verdict
+from interlock.upstream import secret_file
 from interlock.upstream.secret_forms import masked
-
-MAX_BYTES = 64 * 1024
 
 
 class StaticToken:
@@ -88,19 +84,12 @@ class StaticToken:
 
     def _from_file(self, path: Path) -> str:
         try:
-            status = os.stat(path)
-            if not stat.S_ISREG(status.st_mode):
-                raise self._fault("it is no plain file")  # a pipe could block everything
-            if sys.platform != "win32" and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise self._fault(f"others may read it; run `chmod 600 {path}`")
+            status = secret_file.looked_at(path)
             seen = (status.st_mtime_ns, status.st_ino, status.st_size)
             if self._read is None or self._read[0] != seen:
-                # Some editors put a byte order mark in front.
-                with open(path, encoding="utf-8-sig") as file:
-                    self._read = (seen, file.read(MAX_BYTES).strip())
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not text"
-            raise self._fault(f"it cannot be read ({reason})") from None
+                self._read = (seen, secret_file.content(path).strip())
+        except secret_file.Unreadable as error:
+            raise self._fault(error.why) from None
         return self._read[1]
 
     def _fault(self, why: str) -> Fault:

@@ -1,0 +1,1 @@
+"""What servers offer, under which names, and at what cost."""

@@ -1,0 +1,1 @@
+"""What became of calls, and where their time went."""

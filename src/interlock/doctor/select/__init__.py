@@ -1,0 +1,1 @@
+"""Whether a model can tell one tool from another."""

@@ -1,0 +1,1 @@
+"""Whether answers were well formed, and small enough for hosts."""

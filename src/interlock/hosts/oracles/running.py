@@ -1,0 +1,172 @@
+"""One program of a host, run with a deadline and no input; what it prints is bounded, and secrets in it are blacked out.
+
+The host gets its own environment, so that it finds what it always finds, and a few variables that keep it from updating
+itself and from reporting home.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO
+
+from interlock.hosts.machine import Machine
+from interlock.hosts.masking import MASK, masked
+from interlock.hosts.reading import Reading
+from interlock.manifest import secrets
+
+MOST_BYTES = 1024 * 1024
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Za-z0-9])")
+QUIET = {
+    "NO_COLOR": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_TELEMETRY": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "COPILOT_AUTO_UPDATE": "false",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    code: int | None
+    """None: it did not end in time."""
+    out: str
+    err: str
+
+    @property
+    def both(self) -> str:
+        return f"{self.out}\n{self.err}"
+
+
+class CannotRun(Exception):
+    """The text says why, for people."""
+
+
+def program(machine: Machine, *names: str) -> str:
+    """Where the first of these is. Raises CannotRun."""
+    if machine.root is not None or machine.surrounding in ("windows-of-wsl", "wsl-of-windows"):
+        raise CannotRun("the host is on another machine than this process")
+    for name in names:
+        found = shutil.which(name, path=machine.environ.get("PATH", os.defpath))
+        if found:
+            return found
+    raise CannotRun(f"`{names[0]}` is not on the PATH")
+
+
+def environment(machine: Machine, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    home = {"USERPROFILE": machine.home} if machine.platform == "windows" else {"HOME": machine.home}
+    return {**machine.environ, **home, **QUIET, **(extra or {})}
+
+
+def start(
+    words: Sequence[str], machine: Machine, *, stdin: int, extra: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
+    """In a group of its own, so that `end` reaches the servers that it starts. Raises CannotRun."""
+    try:
+        return subprocess.Popen(
+            list(words),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=machine.folder,
+            env=environment(machine, extra),
+            start_new_session=sys.platform != "win32",
+        )
+    except OSError as error:
+        raise CannotRun(f"it does not start: {error.strerror or type(error).__name__}") from None
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """It and what it started."""
+    if sys.platform == "win32":
+        process.kill()
+    else:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                break
+            try:
+                process.wait(2)
+            except subprocess.TimeoutExpired:
+                continue
+    process.wait()
+
+
+class _Drain(threading.Thread):
+    """Reads a pipe to its end and keeps the beginning."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        super().__init__(daemon=True)
+        self.pipe = pipe
+        self.kept = bytearray()
+        self.start()
+
+    def run(self) -> None:
+        while chunk := self.pipe.read1(65536) if hasattr(self.pipe, "read1") else self.pipe.read(65536):
+            if len(self.kept) < MOST_BYTES:
+                self.kept += chunk[: MOST_BYTES - len(self.kept)]
+
+    def text(self) -> str:
+        self.join(5)
+        return plain(bytes(self.kept).decode("utf-8", "replace"))
+
+
+def run(words: Sequence[str], machine: Machine, seconds: float, extra: Mapping[str, str] | None = None) -> Output:
+    """Raises CannotRun."""
+    process = start(words, machine, stdin=subprocess.DEVNULL, extra=extra)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    out, err = _Drain(process.stdout), _Drain(process.stderr)
+    try:
+        code: int | None = process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        end(process)
+    return Output(code, out.text(), err.text())
+
+
+def plain(text: str) -> str:
+    """Without colours and cursor movements."""
+    return _ESCAPE.sub("", text).replace("\r\n", "\n")
+
+
+def known_secrets(reading: Reading) -> list[str]:
+    """Values in this host's entries that may be secrets, to be blacked out wherever the host repeats them."""
+    found: set[str] = set()
+    for declaration in reading.declarations:
+        entry = declaration.entry
+        if entry is None:
+            continue
+        for name, value in (*entry.env.items(), *entry.headers.items()):
+            filled = reading.machine.environ.get(value.strip("${}"), "") if "$" in value else value
+            for each in (value, filled):
+                if len(each) >= 4 and "$" not in each and secrets.named_literal(name, each):
+                    found.add(each)
+    for name, value in reading.machine.environ.items():
+        if len(value) >= 8 and secrets.named_literal(name, value):
+            found.add(value)
+    return sorted(found, key=len, reverse=True)
+
+
+def shown(text: str, known: Iterable[str]) -> str:
+    """One line for people, without secrets."""
+    line = masked(" ".join(text.split()), known)
+    words = line.split(" ")
+    for index, word in enumerate(words):
+        bare = word.strip("\"'")
+        if MASK not in word and bare and secrets.argument(words[index - 1] if index else None, bare):
+            name, equals, _ = bare.partition("=")
+            words[index] = f"{name}={MASK}" if equals else MASK
+    line = " ".join(words)
+    line = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return line if len(line) <= 400 else line[:397] + "..."

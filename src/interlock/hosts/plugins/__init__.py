@@ -1,0 +1,1 @@
+"""What else brings servers and commands to a host: plugins and extensions, hooks, skills, rules files. Reads only."""

@@ -1,0 +1,91 @@
+"""Any YAML file: read with every place, and changed in nothing but what was asked."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.hosts.text.random_yaml import Writer
+from tests.hosts.text.samples import ENTRY, NEW, drop, edits, files, is_subsequence, put
+
+from interlock.hosts.text import yaml
+from interlock.hosts.text.document import Damaged, Step
+from interlock.hosts.text.editing import edited
+from interlock.hosts.text.steps import same
+
+_CHANCES = st.integers(0, 2**32).map(random.Random)
+
+
+def written(value: dict[str, object], chance: random.Random) -> bytes:
+    content = Writer(chance).file(value)
+    try:
+        right = same(yaml.parse(content).value, value)
+    except Damaged:  # a comment at a place where YAML takes none
+        right = False
+    assume(right)
+    return content
+
+
+@given(files(), _CHANCES)
+def test_every_member_and_item_is_found_where_it_stands(value: dict[str, object], chance: random.Random) -> None:
+    content = written(value, chance)
+    document = yaml.parse(content)
+    lines = content.decode().removeprefix("\ufeff").split("\n")
+    assert list(document.spots) == _paths(value, ())
+    for path, (line, column) in document.spots.items():
+        here = lines[line - 1][column - 1 :]
+        if isinstance(path[-1], str):
+            assert here[0] in "'\"" or here.startswith(f"{path[-1]}:")
+
+
+def _paths(value: object, path: tuple[Step, ...]) -> list[tuple[Step, ...]]:
+    inner: list[tuple[Step, object]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    return [each for step, below in inner for each in [(*path, step), *_paths(below, (*path, step))]]
+
+
+@given(files(), _CHANCES)
+def test_what_is_added_and_removed_leaves_the_original_bytes(value: dict[str, object], chance: random.Random) -> None:
+    content = written(value, chance)
+    added = edited(content, edits("yaml", put()))
+    assert same(yaml.parse(added).value, {**value, "servers": {**value["servers"], NEW: ENTRY}})  # type: ignore[dict-item]
+    assert is_subsequence(content, added)
+    assert edited(added, edits("yaml", put())) == added
+    assert edited(added, edits("yaml", drop())) == content
+
+
+@given(files(), _CHANCES, st.data())
+def test_a_member_goes_and_nothing_else(value: dict[str, object], chance: random.Random, data: st.DataObject) -> None:
+    content = written(value, chance)
+    servers = value["servers"]
+    assert isinstance(servers, dict)
+    name = data.draw(st.sampled_from(sorted(servers)))
+    left = edited(content, edits("yaml", drop(name)))
+    rest = {key: servers[key] for key in servers if key != name}
+    assert same(yaml.parse(left).value, {**value, "servers": rest})
+    if rest:
+        assert is_subsequence(left, content)
+    assert edited(left, edits("yaml", drop(name))) == left
+
+
+@given(files(), _CHANCES, st.data())
+def test_an_entry_changes_and_nothing_else(
+    value: dict[str, object], chance: random.Random, data: st.DataObject
+) -> None:
+    content = written(value, chance)
+    servers = value["servers"]
+    assert isinstance(servers, dict)
+    name = data.draw(st.sampled_from(sorted(servers)))
+    keep = data.draw(st.booleans())
+    after = edited(content, edits("yaml", put(name, keep=keep)))
+    assert isinstance(ENTRY, dict)
+    wanted = {**servers[name], **ENTRY} if keep else ENTRY
+    assert same(yaml.parse(after).value, {**value, "servers": {**servers, name: wanted}})
+    assert edited(after, edits("yaml", put(name, keep=keep))) == after
+    if len(servers) > 1:
+        others = edited(content, edits("yaml", drop(name)))
+        assert is_subsequence(others, after)
