@@ -21,11 +21,15 @@ VENV_STAMP := $(VENV)/.made-$(PYTHON_SUM)
 DEMO_STAMP := $(VENV)/.demo-$(PYTHON_SUM)-$(PROJECT_SUM)
 TEST_STAMP := $(VENV)/.test-$(PYTHON_SUM)-$(PROJECT_SUM)
 NODE_STAMP := tests/npm/node_modules/.made-$(NODE_SUM)
+HOSTS := tests/hosts_real
+HOSTS_SUM := $(shell cat $(HOSTS)/package.json $(HOSTS)/package-lock.json | cksum | cut -d' ' -f1)
+HOSTS_ALL_STAMP := $(HOSTS)/node_modules/.all-$(HOSTS_SUM)
+HOSTS_SMALL_STAMP := $(HOSTS)/node_modules/.small-$(HOSTS_SUM)
 
 # Arguments for the program a target runs, as in: make demo ARGS=--serve
 ARGS ?=
 
-.PHONY: help demo test lint format types contracts docs-check conformance bench soak test-hosts clean setup
+.PHONY: help demo test lint format types contracts docs-check conformance bench soak test-hosts test-hosts-small clean setup
 
 help:
 	@echo "make demo         run the gateway on five example servers and show what it does (ARGS=--serve: stay up)"
@@ -35,6 +39,7 @@ help:
 	@echo "make docs-check   links, references and commands in the documentation"
 	@echo "make conformance  the official MCP conformance suite through the gateway, all of it"
 	@echo "make bench        measure speed               make soak       long runs: load and bad input"
+	@echo "make test-hosts   compare with six real AI hosts, 1.4 GB from npm      make test-hosts-small  with the two smallest"
 	@echo "make clean        remove what these made"
 
 $(VENV_STAMP):
@@ -102,10 +107,32 @@ soak: setup
 	@$(PY) -m tests.badinput.run --count 100000
 	@$(PY) benchmarks/soak.py $(ARGS)
 
-test-hosts:
-	@echo "There is nothing here yet: this will drive real AI hosts (Claude Code, Codex, OpenCode and others) against Interlock on this machine."
+# `npm install` and not `npm ci`: the lock file has the platforms' own builds only as far as the index had them where it was
+# made. Versions are exact in package.json. Two packages put their program in place by a script, which is run by name.
+# With INTERLOCK_TEST_HOSTS (a folder of programs) nothing is installed. Without npm the tests are skipped with the reason.
+hosts_install = PATH="$(CURDIR)/$(BIN):$$PATH"; \
+	if [ -n "$${INTERLOCK_TEST_HOSTS:-}" ]; then exit 0; fi; \
+	if (cd $(HOSTS) && npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error $(1) >/dev/null); then \
+		$(2) touch $@; \
+	else \
+		echo "No real hosts: 'npm install' in $(HOSTS) failed (Node.js 22 or newer and a package index are needed)." >&2; \
+	fi
+
+$(HOSTS_ALL_STAMP): | $(TEST_STAMP)
+	@$(call hosts_install,,(cd $(HOSTS)/node_modules/@anthropic-ai/claude-code && node install.cjs >/dev/null); \
+		(cd $(HOSTS)/node_modules/opencode-ai && node postinstall.mjs >/dev/null); touch $(HOSTS_SMALL_STAMP);)
+
+$(HOSTS_SMALL_STAMP): | $(TEST_STAMP)
+	@$(call hosts_install,--omit=dev,)
+
+test-hosts: $(HOSTS_ALL_STAMP)
+	@$(PY) -m pytest -n auto -m hosts $(HOSTS) $(ARGS)
+
+# Gemini CLI and Qwen Code, 155 MB, in the situations that tell most: about a minute.
+test-hosts-small: $(HOSTS_SMALL_STAMP)
+	@$(PY) -m pytest -n auto -m "hosts and not hosts_more" $(HOSTS) -k "gemini-cli or qwen-code" $(ARGS)
 
 clean:
-	@rm -rf $(VENV) tests/npm/node_modules build dist htmlcov .coverage .coverage.* .hypothesis \
+	@rm -rf $(VENV) tests/npm/node_modules $(HOSTS)/node_modules build dist htmlcov .coverage .coverage.* .hypothesis \
 		.import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

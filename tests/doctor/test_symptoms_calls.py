@@ -110,3 +110,40 @@ async def test_only_the_server_that_was_named(ward: Ward) -> None:
 async def test_records_that_cannot_be_read(ward: Ward) -> None:
     (ward.home / "interlock.db").write_bytes(b"SQLite format 3\0" + b"x" * 4096)
     assert causes(await ward.complain("slow-calls")) == [("audit", "problem")]
+
+
+async def test_calls_that_meet_and_are_no_slower_do_not_queue(ward: Ward) -> None:
+    ward.manifest(ward.server("x"))
+    for _ in range(4):
+        ward.called("x/read", after=600, execute=5.0)
+    for _ in range(3):
+        ward.called("x/read", after=600, execute=5.0)
+        ward.called("x/read", after=1, execute=5.0)
+    (finding,) = wrong(await ward.complain("slow-calls"))
+    assert "It is the server's own work" in finding.why
+
+
+async def test_short_calls_are_no_reason_for_a_longer_limit(ward: Ward) -> None:
+    ward.manifest(ward.server("x"))
+    for _ in range(30):
+        ward.called("x/build", execute=1.5)
+    ward.called("x/build", "outcome_unknown", slug="timeout", execute=300.0)
+    (finding,) = wrong(await ward.complain("slow-calls"))
+    assert finding.check == "ended-at-deadline"
+    assert "timeoutSeconds" not in finding.todo
+
+
+async def test_one_large_answer_in_many_is_nothing(ward: Ward) -> None:
+    ward.manifest(ward.server("x"))
+    for _ in range(20):
+        ward.called("x/dump", execute=0.1)
+    ward.called("x/dump", bytes_out=90_000, execute=0.1)
+    assert wrong(await ward.complain("slow-calls")) == []
+
+
+async def test_what_was_slow_long_ago_does_not_count(ward: Ward) -> None:
+    ward.manifest(ward.server("x"))
+    for _ in range(5):
+        ward.called("x/read", execute=9.0)
+    ward.called("x/read", after=8 * 86_400, execute=0.1)
+    assert wrong(await ward.complain("slow-calls")) == []

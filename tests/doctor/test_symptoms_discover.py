@@ -78,6 +78,12 @@ async def test_a_host_without_interlock(ward: Ward) -> None:
     assert finding.todo == "`interlock generate codex --write` makes the entry."
 
 
+async def test_a_host_that_starts_the_server_by_itself(ward: Ward) -> None:
+    ward.manifest(ward.server("notes"))
+    ward.write("~/.codex/config.toml", '[mcp_servers.notes]\ncommand = "/bin/true"\n')
+    assert wrong(await ward.complain("server-not-visible", server="notes", host="codex")) == []
+
+
 async def test_an_entry_that_is_off_in_the_host(ward: Ward) -> None:
     path = ward.write("~/.codex/config.toml", '[mcp_servers.notes]\ncommand = "/bin/true"\nenabled = false\n')
     (finding,) = wrong(await ward.complain("server-not-visible", server="notes"))

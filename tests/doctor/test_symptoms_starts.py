@@ -238,3 +238,42 @@ async def test_a_slow_list_is_another_stage(ward: Ward, monkeypatch: pytest.Monk
     (finding,) = wrong(await ward.complain("slow-first-call", start=True, seconds=60))
     assert (finding.check, finding.stage) == ("list-time", "describe")
     assert "the time goes in DESCRIBE" in finding.seen
+
+
+async def test_a_host_from_the_desktop_has_another_path(ward: Ward) -> None:
+    program = ward.write("~/tools/acme-server", "#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    ward.environ["PATH"] = f"{program.parent}:{ward.environ['PATH']}"
+    ward.write("~/.config/Claude/claude_desktop_config.json", {"mcpServers": {"acme": {"command": "acme-server"}}})
+    findings = wrong(await ward.complain("does-not-start", start=True, host="claude-desktop", seconds=60))
+    assert {each.check for each in findings} == {"command-not-on-gui-path", "start"}
+    (start,) = [each for each in findings if each.check == "start"]
+    assert start.seen == "`acme` does not start (as claude-desktop starts it)"
+    assert str(program.parent) not in start.why
+
+
+async def test_no_secret_of_a_host_s_file_is_in_what_is_shown(ward: Ward) -> None:
+    secret, other = "plain-words-" + "for-a-key", "other-words-" + "for-a-key"
+    code = "import os, sys; sys.exit(os.environ['ACME_KEY'] + ' ' + sys.argv[2])"
+    entry = {
+        "command": SERVER[0],
+        "args": ["-c", code, "--api-key", other, "--who", secret],
+        "env": {"ACME_KEY": secret},
+    }
+    ward.write("~/.cursor/mcp.json", {"mcpServers": {"acme": entry}})
+    findings = await ward.complain("does-not-start", start=True, host="cursor", seconds=60)
+    assert [each.seen for each in findings if each.check == "start"] == [
+        "`acme` starts and ends again (as cursor starts it)"
+    ]
+    assert secret not in str(findings)
+    assert other not in str(findings)
+
+
+async def test_interlock_itself_is_not_started(ward: Ward) -> None:
+    """Its entry would start every server behind it."""
+    sign = ward.user / "started"
+    program = ward.write("~/bin/interlock", f"#!/bin/sh\ntouch '{sign}'\n")
+    program.chmod(0o755)
+    ward.write("~/.cursor/mcp.json", {"mcpServers": {"il": {"command": str(program), "args": ["connect"]}}})
+    assert wrong(await ward.complain("does-not-start", start=True, seconds=60)) == []
+    assert not sign.exists()

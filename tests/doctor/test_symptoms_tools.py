@@ -159,3 +159,29 @@ async def test_bare_names_of_two_servers(ward: Ward) -> None:
     assert "is a tool of one, two" in bare[0].seen
     (note,) = [each for each in await ward.complain("wrong-tool", host="zed") if each.check == "bare-names"]
     assert note.severity == "note"
+
+
+async def test_names_that_a_host_loses(ward: Ward) -> None:
+    """Claude Code keeps the first of two that become the same."""
+    entries = {key: {"type": "stdio", **ward.native("--tool-name", "same")} for key in ("my.srv", "my_srv")}
+    ward.write("~/.claude.json", {"mcpServers": entries})
+    findings = await ward.complain("tool-missing", host="claude-code", tool="same", start=True, seconds=60)
+    lost = [each for each in findings if each.check == "tool-names"]
+    assert [(each.severity, each.stage) for each in lost] == [("problem", Stage.DESCRIBE)]
+    assert "`my_srv/same`" in lost[0].seen
+
+
+async def test_a_server_past_interlock_has_its_own_names(ward: Ward) -> None:
+    ward.manifest("integrationId: a.notes\ntransports: {http: {endpoint: 'https://mcp.example.com/notes'}}\n")
+    ward.knows("notes", [SEARCH])
+    lines = '[mcp_servers.il]\ncommand = "/bin/interlock"\nargs = ["connect"]\n[mcp_servers.direct]\nurl = "https://mcp.example.com/notes"\n'
+    ward.write("~/.codex/config.toml", lines)
+    findings = wrong(await ward.complain("wrong-tool", host="codex"))
+    assert [(each.check, each.stage) for each in findings] == [("also-direct", Stage.AUTHORIZE)]
+
+
+async def test_one_server_in_two_hosts_is_not_confused_with_itself(ward: Ward) -> None:
+    for file in ("~/.cursor/mcp.json", "~/.claude.json"):
+        ward.write(file, {"mcpServers": {file[2:8]: {"type": "stdio", **ward.native()}}})
+    findings = await ward.complain("wrong-tool", start=True, seconds=60)
+    assert "alike-tools" not in {each.check for each in findings}

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.hosts.desk import Desk, desk_at
 
+import interlock
 from interlock.manifest.loading import load
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the home of this test is HOME")
@@ -30,6 +31,17 @@ def untried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Laying the home copy and starting the entries are for the tests that are about them."""
     monkeypatch.setattr("interlock.cli.home_copy.lay", lambda home: (None, None))
     monkeypatch.setattr("interlock.cli.adopt._Adopt._try", lambda self, plan: 0)
+
+
+@pytest.fixture
+def running_interlock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Interlock that is tested in place of a home copy: laying one is tried once, with six hosts."""
+    launcher = tmp_path / "interlock"
+    source = Path(interlock.__file__).parents[1]
+    launcher.write_text(f'#!/bin/sh\nPYTHONPATH="{source}" exec "{sys.executable}" -m interlock "$@"\n')
+    launcher.chmod(0o755)
+    monkeypatch.setattr("interlock.cli.home_copy.lay", lambda home: (None, None))
+    monkeypatch.setattr("interlock.install.launcher.command", lambda home: [str(launcher)])
 
 
 def words(*tools: str) -> dict[str, Any]:
@@ -117,6 +129,7 @@ def test_six_hosts_are_adopted_tried_and_restored_byte_for_byte(desk: Desk) -> N
     assert not (desk.home / ".interlock" / "interlock.yaml").exists()
 
 
+@pytest.mark.usefixtures("running_interlock")
 def test_a_server_that_does_not_answer_is_named_with_the_reason(desk: Desk) -> None:
     entries = {"good": words("a"), "bad": {"command": str(desk.home / "no-such-program")}}
     desk.put(".cursor/mcp.json", json.dumps({"mcpServers": entries}))

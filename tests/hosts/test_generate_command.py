@@ -48,7 +48,7 @@ def test_without_write_nothing_changes_and_everything_is_said(desk: Desk) -> Non
     assert not (desk.home / ".interlock" / "generated.json").exists()
     for said in ("would add time", "+[mcp_servers.time]", '+disabled_tools = ["convert_time"]', "Nothing was changed."):
         assert said in desk.out
-    assert "not set here: TIME_TOKEN" in desk.out
+    assert "Not set here: TIME_TOKEN" in desk.out
 
 
 def test_the_exact_files_of_three_hosts(desk: Desk) -> None:

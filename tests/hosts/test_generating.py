@@ -294,7 +294,7 @@ def test_a_list_of_entries(here: Machine, tmp_path: Path) -> None:
         places=(
             Place(
                 scope="user", find=lambda machine: [machine.user("c.yaml")], format="yaml", tables=(("mcpServers",),),
-                rank=1, shown="", known=Fact(True, "O"), writes=True,
+                rank=1, shown="", known=Fact(True, "O"), writes=True, listed=True,
             ),
         ),
         read=lambda raw: tiny().read(raw),

@@ -216,12 +216,16 @@ def test_what_a_manifest_cannot_say_is_left_where_it_is(
 # Secrets
 
 
+def with_header(name: str, value: str) -> dict[str, object]:
+    return {"url": "https://h.example/mcp", "headers": {name: value}}
+
+
 @pytest.mark.parametrize(
     ("entry", "field", "variable"),
     [
         (lambda secret: {"command": "c", "env": {"API_KEY": secret}}, "env.API_KEY", "API_KEY"),
-        (lambda secret: {"url": "https://h.example/mcp", "headers": {"Authorization": f"Bearer {secret}"}}, "headers.Authorization", "MY_S_TOKEN"),
-        (lambda secret: {"url": "https://h.example/mcp", "headers": {"X-Api-Key": secret}}, "headers.X-Api-Key", "MY_S_X_API_KEY"),
+        (lambda secret: with_header("Authorization", f"Bearer {secret}"), "headers.Authorization", "MY_S_TOKEN"),
+        (lambda secret: with_header("X-Api-Key", secret), "headers.X-Api-Key", "MY_S_X_API_KEY"),
         (lambda secret: {"url": f"https://h.example/mcp?token={secret}"}, "url", "MY_S_URL"),
         (lambda secret: {"command": "docker", "args": ["run", "-e", f"API_KEY={secret}", "img"]}, "env.API_KEY", "API_KEY"),
         (lambda secret: {"command": "docker", "args": ["run", f"--env=API_KEY={secret}", "img"]}, "env.API_KEY", "API_KEY"),
@@ -288,7 +292,9 @@ def test_secrets_can_be_moved_into_files(tmp_path: Path) -> None:
 def test_one_server_in_many_hosts_is_one_with_its_differences(tmp_path: Path) -> None:
     on = machine(tmp_path)
     put(on, CURSOR, servers({"issues": {"command": "npx", "args": ["-y", "s@1"], "env": {"A": "x", "MODE": "one"}}}))
-    put(on, DESKTOP, servers({"issues": {"command": "/usr/bin/npx", "args": ["s@1"], "env": {"A": "x", "MODE": "two"}}}))
+    put(
+        on, DESKTOP, servers({"issues": {"command": "/usr/bin/npx", "args": ["s@1"], "env": {"A": "x", "MODE": "two"}}})
+    )
     put(
         on, CODEX,
         '[mcp_servers.tickets]\ncommand = "npx"\nargs = ["s@1"]\nenabled_tools = ["get", "put"]\ntool_timeout_sec = 9\n'
@@ -308,7 +314,9 @@ def test_one_server_in_many_hosts_is_one_with_its_differences(tmp_path: Path) ->
         "cursor", "claude-desktop", "codex", "gemini-cli"
     }  # fmt: skip
     fields = {each.field: each for each in made.differences}
-    assert {"key", "command", "env.MODE", "env.A", "env.B", "capability.tools.allow", "capability.tools.deny"} <= set(fields)
+    assert {"key", "command", "env.MODE", "env.A", "env.B", "capability.tools.allow", "capability.tools.deny"} <= set(
+        fields
+    )
     shown = {host: text for host, _spot, text in fields["env.MODE"].values}
     assert (shown["cursor"], shown["claude-desktop"], shown["codex"]) == ("one", "two", "(nothing)")
     spots = {host: spot for host, spot, _text in fields["env.MODE"].values}
@@ -454,3 +462,16 @@ def test_importing_again_adds_nothing(tmp_path: Path) -> None:
     assert again.servers == []
     assert sorted(each.key for each in again.present) == ["a", "b", "c"]
     assert again.differences == []
+
+
+def test_rules_for_groups_of_tools_never_loosen(tmp_path: Path) -> None:
+    on = machine(tmp_path)
+    put(on, "/home/ada/.claude.json", servers({"s": {"type": "stdio", "command": "c"}}))
+    rules = {"allow": ["mcp__s__get_*"], "ask": ["mcp__s__put_*"], "deny": ["mcp__s__drop_*"]}
+    put(on, "/home/ada/.claude/settings.json", {"permissions": rules})
+    made = take(on)
+    (config,) = configs(made, on).values()
+    assert config.policy.default_approval == "prompt"
+    assert config.tools == {}
+    assert [rule.glob for rule in config.deny] == ["drop_*"]
+    assert {note.field for _key, _host, note in made.notes} == {"approval of get_*", "approval of put_*"}

@@ -161,7 +161,11 @@ def test_a_secret_that_a_variable_holds_is_adopted_and_passed_on(tmp_path: Path)
 def test_a_secret_is_moved_where_that_is_asked_for(tmp_path: Path) -> None:
     on = machine(tmp_path)
     secret = token()
-    put(on, CURSOR, servers({"s": {"command": "c", "env": {"TOKEN": secret}}, "u": {"url": f"https://h.example/?key={secret}"}}))
+    put(
+        on,
+        CURSOR,
+        servers({"s": {"command": "c", "env": {"TOKEN": secret}}, "u": {"url": f"https://h.example/?key={secret}"}}),
+    )
     made = make(on, means=Means(environ={}, secrets=HOME / "secrets", secrets_shown="~/.interlock/secrets"))
     assert gone(made, "cursor") == ["s"]
     assert [(each.file, each.value) for each in made.secrets] == [(HOME / "secrets" / "s-token", secret)]
@@ -333,3 +337,56 @@ def test_rules_that_speak_of_old_names_are_told(tmp_path: Path) -> None:
     made = make(on)
     assert made.imported.servers[0].document["tools"] == {"get": {"approval": "auto"}}
     assert any("rules for tools of s speak of their old names" in note for note in of(made, "claude-code").notes)
+
+
+def test_one_file_of_two_hosts_gets_one_entry(tmp_path: Path) -> None:
+    on = machine(tmp_path)
+    file = on.join(on.folder, ".mcp.json")
+    put(on, file, servers({"s": {"type": "stdio", "command": "c", "args": []}}))
+    put(
+        on, CLAUDE,
+        {"projects": {on.folder: {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["s"]}}},
+    )  # fmt: skip
+    put(on, "/home/ada/.copilot/config.json", {"trusted_folders": [on.folder], "trustedFolders": [on.folder]})
+    made = make(on, "project", Target(Path(on.folder) / "interlock.yaml", "project"))
+    readers = [host.adapter.id for host in made.hosts if host.goes and host.file == file]
+    assert "claude-code" in readers
+    assert len(readers) > 1, "this test is about a file that two hosts read"
+    carry_out(made, on)
+    entries = json.loads(Path(on.real(file)).read_text())["mcpServers"]
+    assert list(entries) == ["interlock"]
+    assert any("is for both" in note for host in made.hosts for note in host.notes)
+
+
+@pytest.mark.parametrize("field", ["enabled: false\n", "isolation: {tenantFrom: x}\n"])
+def test_what_the_manifest_does_not_run_is_not_adopted(tmp_path: Path, field: str) -> None:
+    on = machine(tmp_path)
+    put(on, CURSOR, servers({"s": {"command": "c"}}))
+    text = "schemaVersion: agent-routing/v1\nintegrationId: a.s\ntransports: {stdio: {command: [c]}}\n" + field
+    made = make(on, manifest=_target(text.encode(), on))
+    assert made.adopted == []
+    assert "does not run it" in kept(made, "cursor")["s"]
+
+
+def test_entries_that_generate_wrote_are_no_longer_interlocks(tmp_path: Path) -> None:
+    from interlock.hosts import generated, generating, wanting
+
+    on = machine(tmp_path)
+    put(on, CODEX, 'model = "x"\n')
+    text = "schemaVersion: agent-routing/v1\nintegrationId: a.s\ntransports: {stdio: {command: [c]}}\n"
+    manifest = _target(text.encode(), on)
+    codex = registry.find("codex")
+    assert codex is not None
+    direct = generating.plan(codex, on, [wanting.direct(manifest.servers["s"], codex, on, "user", None)], scope="user")
+    for each in planned(on, [*direct.edits, *generated.edits(HOME, direct.owned)]):
+        put(on, each.file, each.after.decode())
+    ledger = generated.read(HOME, on)
+    made = plan.make(
+        inventory.take(on, plugins=False).declarations, on, home=HOME, target=manifest,
+        connect=lambda host: ("/x/interlock", "connect", "--host", host), ledger=ledger,
+    )  # fmt: skip
+    assert gone(made, "codex") == ["s"]
+    carry_out(made, on)
+    names = {owned.server for _file, _where, owned in generated.read(HOME, on).of_host("codex")}
+    assert names == {"interlock"}
+    assert "mcp_servers.s]" not in Path(on.real(CODEX)).read_text()

@@ -112,7 +112,8 @@ def test_in_a_wrong_file_nothing_is_broken_and_nothing_breaks(tmp_path: Path) ->
         tmp_path, host, {tiny.USER: ONE, tiny.PROJECT: '{/* x */"mcpServers": {"b": {}, "a": {"command": "x"}}}'}
     )
     assert tiny.states(reading) == {"a /u.json": "effective", "b /p.json": "never-read", "a /p.json": "never-read"}
-    assert reading.declarations[1].problems[-1].todo == "Move it to /u.json."
+    assert [[problem.code for problem in each.problems] for each in reading.declarations[1:]] == [["never-read"]] * 2
+    assert reading.declarations[1].problems[0].todo == "Move it to /u.json."
     reading = tiny.look(tmp_path, host, {tiny.USER: ONE, tiny.PROJECT: "{"})
     assert tiny.states(reading) == {"a /u.json": "effective"}
     assert [(problem.code, problem.severity) for problem in reading.problems] == [("file-unreadable", "note")]
@@ -126,10 +127,35 @@ def test_something_else_in_the_place_of_entries_is_said(tmp_path: Path, text: st
     assert reading.problems[0].spot.column == 2
 
 
-@pytest.mark.parametrize("text", ["[]", "null", "7", '"x"', "{}", "", '{"mcpServers": null}', '{"mcpServers": {}}'])
+@pytest.mark.parametrize("text", ["[]", "null", "7", '"x"', '[{"mcpServers": {}}]'])
+def test_something_else_at_the_top_is_said(tmp_path: Path, text: str) -> None:
+    reading = tiny.look(tmp_path, tiny.host(), {tiny.USER: text})
+    assert [(problem.code, str(problem.spot)) for problem in reading.problems] == [("not-a-table", f"{tiny.USER}:1")]
+
+
+@pytest.mark.parametrize(("listed", "servers", "problems"), [(False, [], ["not-a-table"]), (True, ["a"], [])])
+def test_a_list_holds_entries_only_where_the_host_has_lists(
+    tmp_path: Path, listed: bool, servers: list[str], problems: list[str]
+) -> None:
+    host = tiny.host()
+    host = replace(host, places=tuple(replace(each, listed=listed) for each in host.places))
+    reading = tiny.look(tmp_path, host, {tiny.USER: '{"mcpServers": [{"name": "a", "command": "x"}]}'})
+    assert [each.server for each in reading.declarations] == servers
+    assert [problem.code for problem in reading.problems] == problems
+
+
+@pytest.mark.parametrize("text", ["{}", "", '{"mcpServers": null}', '{"mcpServers": {}}'])
 def test_files_without_entries(tmp_path: Path, text: str) -> None:
     reading = tiny.look(tmp_path, tiny.host(), {tiny.USER: text})
     assert (reading.declarations, reading.problems) == ([], [])
+
+
+@pytest.mark.parametrize(("takes", "state"), [(True, []), (False, ["broken"]), (None, [])])
+def test_an_empty_file(tmp_path: Path, takes: bool | None, state: list[str]) -> None:
+    fact = Fact(takes, "O") if takes is not None else Fact(None, "U")
+    host = tiny.host(tolerance=replace(tiny.TOLERANCE, empty=fact))
+    reading = tiny.look(tmp_path, host, {tiny.USER: " \n"})
+    assert [each.state for each in reading.declarations] == state
 
 
 @pytest.mark.parametrize("raw", ["null", "7", '"x"', "[]", "true"])

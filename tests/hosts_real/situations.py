@@ -10,6 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 Files = Mapping[str, str | bytes]
+FIRST = frozenset(
+    (
+        "one server", "one name in both", "http", "url without type", "a program that is missing", "disabled: true",
+        "an entry without anything", "key `servers`", "a byte order mark", "a trailing comma", "a comment", "a syntax error",
+        "a key twice", "env with a number", "type nonsense", "a variable that is missing", "mcp.excluded",
+        "an extension and the user, one name", "an extension that is off", "a folder that is not trusted",
+    )
+)  # fmt: skip
+"""Those that CI runs; the others carry the mark `hosts_more`."""
 ENTRY = {"command": "@PY@", "args": ["@SERVER@"]}
 BOM = b"\xef\xbb\xbf"
 
@@ -213,6 +222,20 @@ def _claude() -> Iterator[Situation]:
         "~/.claude/settings.json": json.dumps({"enabledPlugins": {"fine@market": True}, "extraKnownMarketplaces": {
             "market": {"source": {"source": "directory", "path": "@HOME@/market"}}}}),
     })  # fmt: skip
+    tool = {
+        ".claude/skills/tool/.claude-plugin/plugin.json": '{"name": "tool", "version": "1.0.0"}',
+        ".claude/skills/tool/.mcp.json": text({"one": ENTRY}),
+    }
+    mine, ours = ({f"{base}/{path}": content for path, content in tool.items()} for base in "~.")
+    yield case("a plugin among the skills", mine)
+    yield case(
+        "a plugin among the skills, off",
+        {**mine, "~/.claude/settings.json": '{"enabledPlugins": {"tool@skills-dir": false}}'},
+    )
+    yield case("a plugin among the project's skills", ours)
+    yield case(
+        "a plugin among a trusted project's skills", {**ours, "~/.claude.json": main(hasTrustDialogAccepted=True)}
+    )
 
 
 def _gemini() -> Iterator[Situation]:

@@ -8,7 +8,7 @@ from interlock.install import hosts, ladder, naming
 from interlock.install.entries import Found
 from interlock.install.ladder import Machine, Rung, choose
 
-_PLUGIN = Found("/h/.claude/plugins/x/.mcp.json", "x", {}, "interlock", "https://x.example/mcp")
+_PLUGIN = Found("/h/.claude/plugins/x/.mcp.json", "x", (), "interlock", "https://x.example/mcp")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,9 @@ _PLUGIN = Found("/h/.claude/plugins/x/.mcp.json", "x", {}, "interlock", "https:/
         ("windsurf", Machine(None, "no space is left"), Rung.NONE, "is not known"),
         ("junie", Machine(None, "no space is left"), Rung.NONE, "takes no URL"),
         ("claude-desktop", Machine(None, "no space is left"), Rung.NONE, "by hand (Settings, Connectors"),
+        ("roo-code", Machine(None, None), Rung.BRIDGE, "the launcher runs here"),
+        ("qwen-code", Machine(None, "no space is left"), Rung.NATIVE, "no space is left"),
+        ("continue", Machine(None, "no space is left"), Rung.NONE, "is not known"),
         ("claude-ai", Machine(None, None), Rung.NONE, "starts no local process"),
     ],
 )
@@ -40,7 +43,8 @@ def test_every_host_gets_some_answer(host: hosts.Host) -> None:
     for machine in (Machine(None, None), Machine(None, "why")):
         assert choose(host, machine).reasons
     assert hosts.find(host.id) is host
-    assert all(hosts.find(alias.upper().replace("-", "_")) is host for alias in host.aliases)
+    aliases = host.adapter.aliases if host.adapter is not None else ()
+    assert all(hosts.find(alias.upper().replace("-", "_")) is host for alias in aliases)
 
 
 @pytest.mark.parametrize(

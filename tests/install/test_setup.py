@@ -127,7 +127,7 @@ def test_flags_stand_anywhere_and_the_bridges_go_on(
         (["claude-desktop", "https://x.example/mcp", "--token-env", "TOK"], 2, "--token-file"),
         (["claude-ai", "https://x.example/mcp"], 8, "starts no local process"),
         (["codex"], 2, "required: URL\n"),
-        ([], 2, "HOST is one of claude-code, codex, opencode,"),
+        ([], 2, "HOST is one of claude-code, codex, cursor,"),
         (["https://x.example/mcp", "codex"], 2, "`interlock setup codex https://x.example/mcp`"),
         (["codex", "127.0.0.1:7421/mcp"], 2, "  http://127.0.0.1:7421/mcp\n"),
         (["codex", "x.example/mcp"], 2, "  https://x.example/mcp\n"),
@@ -190,6 +190,15 @@ def test_variables_that_are_not_set_are_named_before_anything_is_written(
     assert done.stdout.index("Not set here: NOPE.") < done.stdout.index("Would write into")
 
 
+def test_a_host_with_secrets_of_its_own_says_where_they_belong(server: str, person: dict[str, str], laid: Path) -> None:
+    flags = ("--token-env", "NOPE", "--dry-run", "--home", str(laid))
+    done = setup("continue", server, *flags, environ=person)
+    assert done.returncode == 0, done.stderr
+    assert 'NOPE: "${{ secrets.NOPE }}"' in done.stdout
+    assert "put them into ~/.continue/.env" in done.stdout
+    assert "The host must be started with it" not in done.stdout
+
+
 def test_a_second_bridge_to_the_same_url_is_said_aloud(server: str, person: dict[str, str], laid: Path) -> None:
     flags = ("--no-updates", "--home", str(laid))
     assert "Beside it" not in setup("opencode", server, *flags, environ=person).stdout
@@ -201,12 +210,21 @@ def test_a_second_bridge_to_the_same_url_is_said_aloud(server: str, person: dict
     assert [(one["name"], one["way"]) for one in told["parallel"]] == [("two", "interlock")]
 
 
-def test_gooses_snippet_is_to_be_pasted_and_that_is_no_failure(server: str, person: dict[str, str], laid: Path) -> None:
-    done = setup("goose", server, "--name", "mine", "--no-updates", "--home", str(laid), environ=person)
+def test_gooses_yaml_is_written_and_taken_back(server: str, person: dict[str, str], laid: Path) -> None:
+    path = Path(person["HOME"], ".config", "goose", "config.yaml")
+    path.parent.mkdir(parents=True)
+    path.write_text("# mine\nGOOSE_MODE: auto\n")
+    done = setup("goose", server, "--name", "mine", "--no-updates", "--home", str(laid), "--json", environ=person)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "  mine:\n" in done.stdout
-    assert '    name: "mine"\n' in done.stdout
-    assert "It works: 28 tools" in done.stdout
+    told = json.loads(done.stdout)
+    assert (told["how"], told["file"], len(told["proof"]["tools"])) == ("file", str(path), 28)
+    assert "  mine:\n    name: mine\n" in path.read_text()
+    assert path.read_text().startswith("# mine\nGOOSE_MODE: auto\n")
+    back = told["undo"].split()
+    assert back == ["interlock", "restore", Path(told["backup"]).parent.name, "--home", str(laid)]
+    undone = run([sys.executable, "-m", *back], person, 120)
+    assert undone.returncode == 0, undone.stdout + undone.stderr
+    assert path.read_text() == "# mine\nGOOSE_MODE: auto\n"
 
 
 def test_a_damaged_file_is_told_in_words(server: str, person: dict[str, str], laid: Path) -> None:
@@ -215,7 +233,7 @@ def test_a_damaged_file_is_told_in_words(server: str, person: dict[str, str], la
     path.write_text("{mcpServers: {}}")
     done = setup("cursor", server, "--no-updates", "--home", str(laid), environ=person)
     assert done.returncode == 8
-    assert f"{path} is left as it is: it is not valid JSON (line 1, column 2)" in done.stderr
+    assert f"{path}:1:2: it is left as it is: the key has no quotation marks" in done.stderr
     assert path.read_text() == "{mcpServers: {}}"
 
 

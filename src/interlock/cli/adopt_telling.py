@@ -14,6 +14,29 @@ if TYPE_CHECKING:
 
 
 def lines(plan: Plan) -> Iterator[str]:
+    from interlock.hosts.shown_paths import shortened
+
+    for line in _paragraphs(plan):
+        yield shortened(line, plan.machine)
+
+
+def to_correct(plan: Plan) -> Iterator[str]:
+    """What a person had better put right, with the way to do it: it keeps its server from being adopted, or from working at all."""
+    from interlock.hosts.shown_paths import shortened
+
+    told: dict[str, None] = {}
+    for host in plan.hosts:
+        for left in host.stays:
+            if left.problem and left.todo:
+                what = f"{left.server}, {left.field}" if left.server and left.field else left.server
+                told[f"  {left.spot or host.adapter.label}{f' ({what})' if what else ''}: {left.todo}"] = None
+    if told:
+        yield "Correct first, then adopt again:"
+        for line in told:
+            yield shortened(line, plan.machine)
+
+
+def _paragraphs(plan: Plan) -> Iterator[str]:
     for host in plan.hosts:
         yield from _host(host)
     if plan.adopted:
@@ -29,6 +52,7 @@ def lines(plan: Plan) -> Iterator[str]:
         yield "Secrets that are moved:"
         for secret in plan.secrets:
             yield f"  {secret.server}: {secret.todo}"
+        yield f"  The files as they were, secrets and all, are kept in {plan.home / 'changes'} for `interlock restore`."
     if plan.unsettled:
         yield "Secrets that keep their servers where they are:"
         for secret in plan.unsettled:
@@ -72,14 +96,11 @@ def _approvals(plan: Plan) -> Iterator[str]:
 def _more(plan: Plan) -> Iterator[str]:
     if plan.imported.differences:
         yield "Differences between hosts, and what was taken:"
-        for each in plan.imported.differences:
-            yield f"  {each.server}, {each.field}: {each.taken}"
-            for host, spot, shown in each.values:
-                yield f"    {host} {spot}: {shown}"
+        yield from import_telling.differences(plan.imported)
     if plan.imported.notes:
         yield "To know:"
         for server, host, note in dict.fromkeys(plan.imported.notes):
-            yield f"  {server}, {note.field} ({note.spot or host}): {note.text}"
+            yield f"  {server}, {note.field} ({note.spot or import_telling.label(host)}): {note.text}"
 
 
 def as_dict(plan: Plan) -> dict[str, object]:
@@ -97,7 +118,7 @@ def as_dict(plan: Plan) -> dict[str, object]:
                 ],
                 "entry": [{"server": item.server, "state": item.state} for item in host.entry.entries] if host.entry else [],
                 "stays": [
-                    {"server": each.server, "field": each.field, "why": each.why,
+                    {"server": each.server, "field": each.field, "why": each.why, "todo": each.todo,
                      "file": each.spot.file if each.spot else None, "line": each.spot.line if each.spot else None}
                     for each in host.stays
                 ],
@@ -127,6 +148,7 @@ def differences(plan: Plan, extra: Sequence[WholeFile]) -> list[Changed]:
     from interlock.hosts import generated
     from interlock.hosts.changes.applying import planned
     from interlock.hosts.masking import difference
+    from interlock.hosts.shown_paths import shortened
 
     secret = {str(each.file) for each in plan.secrets}
     own = generated.place_of(plan.home)
@@ -135,9 +157,10 @@ def differences(plan: Plan, extra: Sequence[WholeFile]) -> list[Changed]:
     for each in planned(plan.machine, plan.edits(), extra):
         if each.file == own:
             continue
+        shown = shortened(each.file, plan.machine)
         if each.file in secret:
-            made.append({"file": each.file, "diff": [f"+++ {each.file} (a secret, readable by you alone)"]})
+            made.append({"file": each.file, "diff": [f"+++ {shown} (a secret, readable by you alone)"]})
         else:
-            lines = difference(each.file, each.before, each.after, formats.get(each.file, "yaml"))
+            lines = difference(shown, each.before, each.after, formats.get(each.file, "yaml"))
             made.append({"file": each.file, "diff": lines})
     return made

@@ -101,7 +101,7 @@ def _as_dict(plan: Plan, found: list[Drift]) -> dict[str, object]:
 def _show(found: list[tuple[Plan, list[Drift]]]) -> None:
     for plan, drift in found:
         _say(f"{plan.adapter.label}: {plan.made.file or 'no file'} ({plan.scope}, {plan.kind})")
-        if not drift:
+        if not drift and not any(not each.foreign for each in plan.made.refused):
             _say("  as the manifest says")
         for each in drift:
             _say(f"  {_line(each)}")

@@ -20,16 +20,32 @@ _MARKS: dict[Severity, tuple[str, str]] = {
 }
 
 
-def line(console: Console, each: Finding) -> None:
-    """What was seen and where; why it matters and what to do, below it."""
+def line(console: Console, each: Finding, whose: Sequence[str] = ()) -> None:
+    """What was seen and where; why it matters and what to do, below it. `whose`: entries that it is about."""
     from rich.text import Text
 
     word, colour = _MARKS[each.severity]
     where = f"  [{each.where}]" if each.where else ""
+    if whose:
+        where = f"  ({', '.join(whose)}){where}"
     console.print(Text.assemble("  ", (f"{word:<8}", colour), f"{each.check}: {each.seen}", (where, "dim")))
     for label, text in (("why", each.why), ("to do", each.todo)):
         if text and each.severity != "ok":
             console.print(Text.assemble(" " * 10, (f"{label}: ", "dim"), text))
+
+
+def _told_once(findings: Sequence[Finding]) -> dict[Finding, list[str]]:
+    """What is the same for several entries, such as one of a file that two hosts read, with all that it is about."""
+    once: dict[tuple[str, ...], Finding] = {}
+    whose: dict[Finding, list[str]] = {}
+    for each in findings:
+        key = (each.check, each.severity, each.seen, each.where, each.why, each.todo)
+        entries = whose.setdefault(once.setdefault(key, each), [])
+        # Many findings name their server already.
+        named = not each.server or not each.host or f"`{each.server}`" in each.seen or each.server == each.where
+        if not named and (entry := f"{each.host}: {each.server}") not in entries:
+            entries.append(entry)
+    return whose
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -52,11 +68,13 @@ def show(title: str, findings: Sequence[Finding], *, started: int, everything: b
     elif not quiet and not any(each.severity == "problem" for each in findings):
         wanted.add("unknown")
     console.print(Text(title, "bold"))
+    whose = _told_once(findings)
+    findings = list(whose)
     shown = [each for each in findings if each.severity in wanted]
     for stage, group in groupby(shown, key=lambda each: each.stage):
         console.print(Text(stage.upper(), "bold dim"))
         for each in group:
-            line(console, each)
+            line(console, each, whose[each])
     if shown:
         console.print()
     servers = f" {started} server{'s' * (started != 1)} started once and ended again." if started else ""

@@ -91,6 +91,8 @@ class _Run:
         self.plans = Plans(args)
         self.kind: Kind = "direct" if args.direct else "connect"
         self.report: list[dict[str, object]] = []
+        self.unset: dict[str, None] = {}
+        """Variables that entries refer to and that are not set here."""
 
     def run(self) -> int:
         loaded = self.plans.loaded
@@ -101,8 +103,9 @@ class _Run:
             raise Stop("no host has files on this machine; name one: `interlock generate HOST`")
         if self.kind == "connect" and self.plans.keys is not None:
             raise Stop("--server goes with --direct: Interlock's own entry leads to all servers")
-        if self.kind == "direct" and not loaded.gateway.servers:
-            complain("no manifest declares a server here: `interlock check` says where one goes")
+        if not loaded.gateway.servers:
+            empty = "" if self.kind == "direct" else ", and Interlock's entry leads to no tool until one does"
+            complain(f"no manifest declares a server here{empty}: `interlock check` says where one goes")
         scope: WriteScope = self.args.scope or "user"
         plans = [self.plans.plan(each, self.kind, scope, replacing=self.args.replace) for each in adapters]
         applied = self._write(plans) if self.args.write else None
@@ -183,14 +186,14 @@ class _Run:
         for refused in made.refused:
             who = f"{refused.server}: " if refused.server else ""
             self._say(f"  refused: {who}{refused.why} {refused.todo}".rstrip())
-        for note in made.notes:
+        for note in made.notes if made.edits else ():
             self._say(f"  note: {note}")
         if plan.unset and any(item.state != "removed" for item in made.entries):
-            self._say(f"  not set here: {', '.join(plan.unset)}. The host must be started with it.")
+            self.unset.update(dict.fromkeys(plan.unset))
         if write and made.edits and plan.adapter.closed.value is True:
             self._say(f"  {plan.adapter.label} writes this file from memory: if it runs, quit it and generate again.")
         elif write and made.edits and plan.adapter.reload.value:
-            self._say(f"  {plan.adapter.reload.value}")
+            self._say(f"  takes effect: {plan.adapter.reload.value}")
 
     def _skipped(self) -> None:
         if self.kind == "direct":
@@ -198,6 +201,8 @@ class _Run:
                 self._say(f"Not generated: {each.server}: {each.why}.")
 
     def _end(self, plans: Sequence[Plan], applied: str | None) -> None:
+        if self.unset:
+            self._say(f"Not set here: {', '.join(self.unset)}. Hosts have to be started with {'it' if len(self.unset) == 1 else 'them'}.")
         if not any(plan.made.edits for plan in plans):
             refused = any(plan.made.refused for plan in plans)
             there = any(plan.made.entries for plan in plans)

@@ -6,6 +6,7 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from interlock.cli.exit_codes import OK, USAGE
@@ -81,19 +82,18 @@ def _table(adapters: list[Adapter], machine: Machine) -> Iterator[str]:
     from interlock.cli.inventory_text import short_path
 
     names = max(len(each.id) for each in adapters)
-    labels = 27
+    labels = 26
+    rest = WIDTH - names - labels - 16
     for adapter in adapters:
-        head = f"{adapter.id:<{names}}  {_cut(adapter.label, labels):<{labels}}  {adapter.verified}  "
-        yield head + _cut(adapter.seen, WIDTH - len(head))
+        label, seen = textwrap.wrap(adapter.label, labels), textwrap.wrap(adapter.seen, rest)
+        for number, (left, right) in enumerate(zip_longest(label, seen, fillvalue="")):
+            id, day = (adapter.id, adapter.verified) if number == 0 else ("", "")
+            yield f"{id:<{names}}  {left:<{labels}}  {day:<10}  {right}".rstrip()
         for path in _files(adapter, machine):
             yield f"{'':<{names}}  {short_path(path, machine)}"
     yield ""
     yield "The day is that of the last look; behind it stands what was looked at, below it"
     yield "the files that are here. `interlock hosts show HOST` prints every fact."
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
 
 
 def _described(adapter: Adapter, machine: Machine) -> dict[str, object]:

@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from interlock.cli.import_telling import as_dict, lines
     from interlock.hosts import importing, machine, target
     from interlock.hosts.changes.refused import Refused
+    from interlock.hosts.shown_paths import shortened
 
     here = machine.here()
     home = home_from(args)
@@ -69,10 +70,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({**as_dict(made), "manifest": made.text(), "file": str(file), "written": written})
         return OK
-    for line in lines(made):
+    for line in lines(made, here):
         complain(line)
     if written is not None:
-        complain(f"{len(made.servers)} servers added to {file}; `interlock restore {written}` takes them out again")
+        where = shortened(str(file), here)
+        complain(f"{len(made.servers)} server{'s' * (len(made.servers) != 1)} added to {where}; `interlock restore {written}` takes them out again")
     elif not made.servers:
         complain("no server is left to import" if made.present or made.left else "no host here has a server")
     if written is None and made.servers:

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from interlock.hosts.declaration import Spot
     from interlock.hosts.importing import Import, Imported, Left
+    from interlock.hosts.machine import Machine
 
 
-def lines(made: Import) -> Iterator[str]:
+def lines(made: Import, machine: Machine) -> Iterator[str]:
     """For people, a paragraph for each kind."""
+    from interlock.hosts.shown_paths import shortened
+
+    for line in _paragraphs(made):
+        yield shortened(line, machine)
+
+
+def _paragraphs(made: Import) -> Iterator[str]:
     if made.present:
         yield "In the manifest already:"
         for server in made.present:
@@ -19,10 +27,7 @@ def lines(made: Import) -> Iterator[str]:
             yield f"  {server.key} ({server.existing.origin}): {_sources(server)}"
     if made.differences:
         yield "Differences, and what was taken:"
-        for each in made.differences:
-            yield f"  {each.server}, {each.field}: {each.taken}"
-            for host, spot, shown in each.values:
-                yield f"    {host} {spot}: {shown}"
+        yield from differences(made)
     if made.secrets:
         yield "Secrets:"
         for secret in made.secrets:
@@ -30,7 +35,7 @@ def lines(made: Import) -> Iterator[str]:
     if made.notes:
         yield "To know:"
         for server_name, host, note in dict.fromkeys(made.notes):
-            yield f"  {server_name}, {note.field} ({note.spot or host}): {note.text}"
+            yield f"  {server_name}, {note.field} ({note.spot or label(host)}): {note.text}"
     left = list(dict.fromkeys(made.left))
     if left:
         yield "Not carried over:"
@@ -38,14 +43,28 @@ def lines(made: Import) -> Iterator[str]:
             yield f"  {told(one)}"
 
 
+def differences(made: Import) -> Iterator[str]:
+    for each in made.differences:
+        yield f"  {each.server}, {each.field}: {each.taken}"
+        for host, spot, shown in each.values:
+            yield f"    {label(host)} {spot}: {shown}"
+
+
 def told(left: Left) -> str:
     what = f"{left.server}, {left.field}" if left.field else left.server
-    where = str(left.spot or left.host)
-    return f"{left.host} {what} ({where}): {left.why}" if what else f"{left.host} ({where}): {left.why}"
+    who = " ".join(part for part in (label(left.host), what) if part)
+    more = f". {left.todo}" if left.todo else ""
+    return f"{who} ({left.spot}): {left.why}{more}" if left.spot is not None else f"{who}: {left.why}{more}"
+
+
+def label(host: str) -> str:
+    from interlock.hosts import registry
+
+    return registry.label(host)
 
 
 def _sources(server: Imported) -> str:
-    return ", ".join(f"{source.declaration.host} {source.declaration.spot}" for source in server.sources)
+    return ", ".join(f"{label(source.declaration.host)} {source.declaration.spot}" for source in server.sources)
 
 
 def as_dict(made: Import) -> dict[str, object]:
@@ -67,13 +86,13 @@ def as_dict(made: Import) -> dict[str, object]:
             for each in made.secrets
         ],
         "notes": [
-            {"server": server, "host": host, "field": note.field, "text": note.text, **_spot(note.spot)}
+            {"server": server, "host": host, "field": note.field, "text": note.text, "mends": note.mends, **_spot(note.spot)}
             for server, host, note in dict.fromkeys(made.notes)
         ],
         "left": [
             {
                 "host": each.host, "server": each.server, "field": each.field, "why": each.why, "problem": each.problem,
-                **_spot(each.spot),
+                "todo": each.todo, **_spot(each.spot),
             }
             for each in dict.fromkeys(made.left)
         ],

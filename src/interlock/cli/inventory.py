@@ -25,7 +25,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "inventory",
         help="every MCP server in every host's files on this machine, and what becomes of it",
         description="List every MCP server that the AI hosts of this machine and this project are told about: what each host "
-        "makes of it and why, and what is wrong with it. Nothing is written. Exit code 0, also with problems.",
+        "makes of it and why, and what is wrong with it. Nothing is written. Exit code 0, also with problems, unless --check is given.",
         epilog="`interlock hosts` lists the hosts that are known, `interlock hosts show HOST` what is known of one.",
     )
     parser.add_argument("hosts", nargs="*", metavar="HOST", help="only these (default: all)")
@@ -142,7 +142,7 @@ def _remembered(args: argparse.Namespace, loaded: Loaded) -> dict[str, list[str]
 
 
 def _show(inventories: Sequence[Inventory], hosts: Sequence[str] | None, args: argparse.Namespace) -> None:
-    from interlock.cli.inventory_text import Style, report
+    from interlock.cli.inventory_text import Style, report, wrapped
 
     terminal = sys.stdout.isatty()
     width = 80
@@ -160,12 +160,22 @@ def _show(inventories: Sequence[Inventory], hosts: Sequence[str] | None, args: a
         named=hosts is not None,
     )
     lines = report(inventories, style)
+    absent = [
+        reading.adapter.id
+        for reading in inventories[0].readings
+        if any(each.code == "host-not-asked" and each.severity == "note" for each in reading.problems)
+    ]
+    if absent:
+        lines += wrapped(f"Not asked, because their programs are not on the PATH: {', '.join(absent)}.", style, 0)
     if args.plugins:
         from interlock.hosts.plugins import showing
 
-        for each in inventories:
-            brought = showing.take(each.machine, [read.adapter.id for read in each.readings])
-            lines += ["", *(showing.lines(brought))]
+        found = [
+            line
+            for each in inventories
+            for line in showing.lines(showing.take(each.machine, [read.adapter.id for read in each.readings]))
+        ]
+        lines += ["", *(found or ["No plugins, skills, hooks or rules files."])]
     sys.stdout.write("\n".join(lines) + "\n")
 
 

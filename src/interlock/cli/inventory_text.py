@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from interlock.hosts.checks.duplicates import identity
 from interlock.hosts.neighbours import name as name_of
 from interlock.hosts.ours import ours
 
@@ -57,15 +58,13 @@ def report(inventories: Sequence[Inventory], style: Style) -> list[str]:
     lines: list[str] = []
     above: set[Said] = set()
     for inventory in inventories:
-        if len(inventories) > 1:
+        blocks = [_host(reading, inventory.machine, style, above) for reading in inventory.readings]
+        blocks += [list(_problem(problem, inventory.machine, style, None, 0)) for problem in inventory.problems]
+        told = [line for block in blocks if block for line in [*block, ""]]
+        if len(inventories) > 1 and (told or inventory is inventories[0]):
             machine = inventory.machine
             lines += [style.paint(f"== {name_of(machine)} ({clean(machine.home)})", "1"), ""]
-        for reading in inventory.readings:
-            block = _host(reading, inventory.machine, style, above)
-            if block:
-                lines += [*block, ""]
-        for problem in inventory.problems:
-            lines += [*_problem(problem, inventory.machine, style, None, 0), ""]
+        lines += told
     lines += _summary(inventories, style)
     return lines
 
@@ -83,10 +82,11 @@ def _host(reading: Reading, machine: Machine, style: Style, above: set[Said]) ->
     if not shown and not of_file and (style.only_problems or not (style.all or style.named)):
         return []
     lines = [title]
+    spoken: set[str] = set()
     widest = max((len(clean(each.server or "-")) for each in shown), default=1)
     name_width = min(max(widest, 8), 26)
     for declaration in shown:
-        lines += _entry(declaration, machine, style, name_width, above)
+        lines += _entry(declaration, machine, style, name_width, above, spoken)
     if not shown and not style.only_problems:
         lines.append("    no server in its files")
     for problem in of_file:
@@ -94,7 +94,9 @@ def _host(reading: Reading, machine: Machine, style: Style, above: set[Said]) ->
     return lines
 
 
-def _entry(declaration: Declaration, machine: Machine, style: Style, name_width: int, above: set[Said]) -> list[str]:
+def _entry(
+    declaration: Declaration, machine: Machine, style: Style, name_width: int, above: set[Said], spoken: set[str]
+) -> list[str]:
     name = clean(declaration.server) if declaration.server is not None else "-"
     place = short(declaration.spot, machine)
     head = f"{name:<{name_width}}  {declaration.scope:<8} {place}"
@@ -114,7 +116,7 @@ def _entry(declaration: Declaration, machine: Machine, style: Style, name_width:
             again.append(problem.code)
             continue
         above.add(said)
-        lines += _problem(problem, machine, style, declaration, 6)
+        lines += _problem(problem, machine, style, declaration, 6, spoken)
     if again:
         lines += wrapped(f"as above: {', '.join(dict.fromkeys(again))}", style, 6)
     return lines
@@ -156,8 +158,15 @@ def _told(problems: Iterable[Problem], style: Style) -> list[Problem]:
 
 
 def _problem(
-    problem: Problem, machine: Machine, style: Style, declaration: Declaration | None, indent: int
+    problem: Problem,
+    machine: Machine,
+    style: Style,
+    declaration: Declaration | None,
+    indent: int,
+    spoken: set[str] | None = None,
 ) -> Iterator[str]:
+    """`spoken`: reasons and remedies of this host that stand further up already."""
+    spoken = set() if spoken is None or style.all else spoken
     told = (
         declaration is not None and problem.code in _IN_STATE and clean(problem.seen) in _reason(declaration, machine)
     )
@@ -173,10 +182,11 @@ def _problem(
         yield from lines[1:]
     else:
         yield " " * indent + style.paint(head, _COLOURS[problem.severity])
-    if problem.why and not told and (style.all or problem.severity == "problem"):
+    if problem.why and not told and (style.all or problem.severity == "problem") and problem.why not in spoken:
         yield from wrapped(clean(problem.why), style, indent + 2)
-    if problem.todo:
+    if problem.todo and f"{problem.code} {problem.todo}" not in spoken:
         yield from wrapped(f"> {clean(problem.todo)}", style, indent + 2)
+    spoken |= {problem.why, f"{problem.code} {problem.todo}"}
 
 
 def _summary(inventories: Sequence[Inventory], style: Style) -> list[str]:
@@ -218,17 +228,20 @@ def _summary(inventories: Sequence[Inventory], style: Style) -> list[str]:
 
 
 def _several(inventories: Sequence[Inventory], style: Style) -> list[str]:
-    """Servers that stand in several hosts, by name."""
-    names: dict[str, list[str]] = {}
+    """Servers that stand in several hosts, the most copied first, under the name that most give it."""
+    groups: dict[object, list[Declaration]] = {}
     for inventory in inventories:
         for each in inventory.declarations:
-            if any(problem.code == "duplicate-server" for problem in each.problems) and each.server is not None:
-                hosts = names.setdefault(clean(each.server), [])
-                if each.host not in hosts:
-                    hosts.append(each.host)
-    if not names:
+            if any(problem.code == "duplicate-server" for problem in each.problems) and each.runs is not None:
+                groups.setdefault((id(inventory), identity(each.runs)), []).append(each)
+    if not groups:
         return []
-    listed = [f"{name} ({', '.join(hosts)})" for name, hosts in names.items()]
+    listed = []
+    for group in sorted(groups.values(), key=lambda group: -len({each.host for each in group})):
+        names = [clean(each.server or "") for each in group]
+        name = max(names, key=names.count)
+        who = [each.host if called == name else f"{each.host} as {called}" for each, called in zip(group, names, strict=True)]
+        listed.append(f"{name} ({', '.join(dict.fromkeys(who))})")
     most = len(listed) if style.all else 6
     more = f", and {len(listed) - most} more" if len(listed) > most else ""
     return wrapped(f"In several hosts: {', '.join(listed[:most])}{more}.", style, 0)

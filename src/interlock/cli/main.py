@@ -27,7 +27,7 @@ COMMANDS: Final[dict[str, str]] = {
     "import": "make a manifest from the hosts' files",
     "generate": "write the manifest's servers into the hosts' files",
     "diff": "show where the hosts' files differ from the manifest",
-    "restore": "undo what adopt or generate wrote",
+    "restore": "undo what adopt, generate or setup wrote",
     "hosts": "what is known of each AI host, and how",
     "setup": "connect an AI host to a remote server",
     "login": "sign in to a remote server, once for this machine",

@@ -1,4 +1,4 @@
-"""`interlock restore`: undo what a run of adopt, generate or import wrote into files, or list the runs."""
+"""`interlock restore`: undo what a run of adopt, generate, import or setup wrote into files, or list the runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HOW = {
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "restore",
-        help="undo what adopt or generate wrote",
+        help="undo what adopt, generate or setup wrote",
         description="Put the files of one run back as they were: the newest run that is not undone, or the one named. "
         "Where another program has changed a file since, only what Interlock had changed is put back. "
         "Exit code 8 where a file had to be left as it is.",

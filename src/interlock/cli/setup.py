@@ -17,9 +17,10 @@ from interlock.cli.output import complain, print_json, safe
 from interlock.cli.setup_flags import Stop, checked
 
 if TYPE_CHECKING:
+    from interlock.hosts.machine import Machine
     from interlock.install.configure import Job
     from interlock.install.entries import Found
-    from interlock.install.hosts import Host, Where
+    from interlock.install.hosts import Host
     from interlock.install.ladder import Choice
 
 _MORE_WORDS = "Flags of `interlock bridge` are passed on to it: `interlock setup codex URL --token-env NAME`."
@@ -93,6 +94,7 @@ class _Setup:
     """One run. `report` gathers what `--json` prints."""
 
     def __init__(self, args: argparse.Namespace, flags: Sequence[str], report: dict[str, object]) -> None:
+        from interlock.hosts.machine import here
         from interlock.install import hosts, naming
         from interlock.journal.redact import redact
 
@@ -100,7 +102,7 @@ class _Setup:
         self.home: Path = home_from(args)
         self.report = report
         self.plugin: Found | None = None
-        self.where: Where = hosts.Where(os.path.expanduser("~"), os.environ)
+        self.machine: Machine = here()
         found = hosts.find(args.host)
         swapped = hosts.find(args.url)
         if found is None and swapped is not None:
@@ -110,7 +112,7 @@ class _Setup:
             raise Stop(USAGE, f"{args.host!r} is no host that setup knows. It knows: {known}. Any other has to start this:\n"
                         f"  {shlex.join([*self._launcher(), 'bridge', redact(args.url)])}")  # fmt: skip
         self.host: Host = found
-        self.bridge = checked(self.host, args.url, flags)
+        self.bridge = checked(self.host, self.machine, args.url, flags)
         self.name: str = args.name or naming.from_url(args.url)
         if (why := naming.trouble_with(self.name, self.host)) is not None:
             raise Stop(USAGE, f"{why}; choose another with --name")
@@ -118,7 +120,6 @@ class _Setup:
 
     def run(self) -> int:
         from interlock.cli.setup_updates import settle
-        from interlock.install import entries
         from interlock.install.ladder import Rung
 
         choice = self._choice()
@@ -148,7 +149,7 @@ class _Setup:
         if job is not None and job.command is not None:
             return self._prove(job.command)
         if self.plugin is not None:
-            words = entries.words(self.plugin.entry)
+            words = self.plugin.command
             # A word with a variable is the host's to fill in: then our own launcher stands for it.
             return self._prove(self._command() if any("$" in word for word in words) else words)
         return self._prove_native()
@@ -170,8 +171,8 @@ class _Setup:
     def _choice(self) -> Choice:
         from interlock.install import entries, ladder
 
-        self.plugin = entries.plugin_with_bridge(self.host, self.where, self.args.url)
-        no_process = None if self.plugin is not None or self.host.bridge is None else self._lay()
+        self.plugin = entries.plugin_with_bridge(self.host, self.machine, self.args.url)
+        no_process = None if self.plugin is not None or self.host.adapter is None else self._lay()
         return ladder.choose(self.host, ladder.Machine(self.plugin, no_process))
 
     def _lay(self) -> str | None:
@@ -211,20 +212,19 @@ class _Setup:
         return None
 
     def _job(self, choice: Choice) -> Job:
+        from interlock.install import hosts
         from interlock.install.configure import Job
         from interlock.install.ladder import Rung
 
-        command: tuple[str, ...] | None = None
-        if choice.rung is Rung.BRIDGE and self.host.bridge is not None:
-            command = self._command()
-            entry = self.host.bridge(command, self.bridge.names)
-            if "name" in entry:
-                entry["name"] = self.name  # where a host shows it beside the key
-        elif self.host.native is not None:
-            entry = self.host.native(self.args.url)
-        else:
+        command = self._command() if choice.rung is Rung.BRIDGE else None
+        rendered = (
+            hosts.bridge(self.host, self.machine, self.name, command, self.bridge.names)
+            if command is not None
+            else hosts.native(self.host, self.machine, self.name, self.args.url)
+        )
+        if rendered is None:
             raise Stop(CONFIGURATION, f"{self.host.label} has no entry for a URL")
-        return Job(self.host, self.where, str(self.home), self.name, entry, command, self.args.url)
+        return Job(self.host, self.machine, str(self.home), self.name, rendered, command, self.args.url)
 
     # Doing it
 
@@ -237,17 +237,13 @@ class _Setup:
             raise Stop(CONFIGURATION, refused.why, refused.snippet) from None
         self.report["plan"] = plan
         self._say(f"Would {plan}")
+        for note in job.rendered.notes:
+            self._say(note)
         return OK
 
     def _write(self, job: Job) -> None:
-        from interlock.install.configure import Refused, snippet, write
-        from interlock.install.hosts import config_file
+        from interlock.install.configure import Refused, write
 
-        if self.host.format == "paste":
-            text = snippet(job)
-            self.report.update(how="paste", file=config_file(self.host, self.where), snippet=text)
-            self._say(f"Paste this into {self.report['file']} (Interlock does not write that file):\n\n{text}")
-            return
         try:
             written = write(job)
         except Refused as refused:
@@ -263,6 +259,8 @@ class _Setup:
                 self._say(f"  {line}")
         if written.backup is not None:
             self._say(f"The file as it was: {written.backup}")
+        if written.undo is not None:
+            self._say(f"To take it back: {written.undo}")
         for remark in written.remarks:
             self._say(remark)
         self._say(self.host.afterwards)
@@ -275,9 +273,10 @@ class _Setup:
         own = {Rung.NATIVE: "native", Rung.BRIDGE: "interlock"}.get(choice.rung)
         parallel: list[Found] = [
             found
-            for found in of_host(self.host, self.where, os.getcwd())
+            for found in of_host(self.host, self.machine)
             if found.way in ("native", "other-bridge", "interlock") and same_url(found.url, self.args.url)
             and not (found.name == self.name and found.way == own)
+            and not (self.plugin is not None and found.file == self.plugin.file)
         ]  # fmt: skip
         self.report["parallel"] = [{"file": one.file, "name": one.name, "way": one.way} for one in parallel]
         for found in parallel:
@@ -295,7 +294,7 @@ class _Setup:
 
     def _say_unset(self) -> None:
         missing = [name for name in self.bridge.names if name not in os.environ]
-        if missing:
+        if missing and not self.host.own_secrets:
             self._say(f"Not set here: {', '.join(missing)}. The host must be started with it.")
 
     def _prove(self, command: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from interlock.cli.exit_codes import USAGE
 
 if TYPE_CHECKING:
+    from interlock.hosts.machine import Machine
     from interlock.install.hosts import Host
 
 
@@ -30,10 +31,11 @@ class Bridge(NamedTuple):
     """Environment variables that must reach it."""
 
 
-def checked(host: Host, url: str, flags: Sequence[str]) -> Bridge:
+def checked(host: Host, machine: Machine, url: str, flags: Sequence[str]) -> Bridge:
     """The bridge's own judgement of URL and flags, so that a wrong one is refused now and not by the host later."""
     from interlock.cli.bridge_config import BridgeError, gateway_from
     from interlock.cli.main import parser
+    from interlock.install.hosts import passes_variables
     from interlock.journal.redact import redact
 
     if "://" not in url:
@@ -58,7 +60,7 @@ def checked(host: Host, url: str, flags: Sequence[str]) -> Bridge:
         # The host starts the bridge in a folder of its own choice.
         passed = _without(passed, "--token-file")
         passed += ["--token-file", str(token_file.expanduser().absolute())]
-    if wanted and host.passes == "none":
+    if wanted and not passes_variables(host, machine):
         raise Stop(USAGE, f"{host.label} is not known to pass {', '.join(wanted)} on to a program that it starts. "
                     "Use --token-file FILE (mode 0600).")  # fmt: skip
     return Bridge(tuple(passed), wanted)

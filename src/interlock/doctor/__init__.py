@@ -1,1 +1,1 @@
-"""Checks of a connection to one remote server, each in a file of its own, in the order of the stages. They change nothing."""
+"""What is wrong with a machine, a host, a server or a connection: one check a file, in the order of the stages. They change nothing."""

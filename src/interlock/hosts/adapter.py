@@ -44,6 +44,11 @@ class Tolerance:
     empty: Fact[bool] = field(default_factory=lambda: Fact(None, "U", "an empty file"))
     """Whether a file of no bytes is as good as none."""
 
+    @property
+    def leaves_comments(self) -> bool:
+        """What stands in a file already may stay, unless the host is known to refuse it."""
+        return self.comments.value is not False
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variables:

@@ -34,7 +34,14 @@ def put(reading: Reading, asked: Asked) -> None:
     if asked.trouble and asked.refuses:
         reading.problems.append(found("host-refuses", f"{reading.adapter.label}: {asked.trouble}"))
     elif asked.trouble:
-        reading.problems.append(found("host-not-asked", f"{reading.adapter.label}: {asked.trouble}"))
+        reading.problems.append(
+            found("host-not-asked", f"{reading.adapter.label}: {asked.trouble}")
+            if asked.installed
+            else found(
+                "host-not-asked", f"{reading.adapter.label} could not be asked: {asked.trouble}.", severity="note",
+                todo="Nothing, if only its application is installed, or none.",
+            )
+        )  # fmt: skip
     for path in asked.wrote:
         reading.problems.append(found("host-wrote", f"`{command}` itself changed {path} while it was asked."))
     for note in asked.notes:

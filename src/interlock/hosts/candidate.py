@@ -5,13 +5,16 @@ A secret's value is kept only to compare it and, where a person asks for that, t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from interlock.hosts.declaration import Declaration, Spot
 from interlock.hosts.entry import Approval
 from interlock.hosts.identity import Identity
+
+STRICT: Sequence[Approval] = ("auto", "writes", "prompt", "always")
+"""The strictest last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Note:
     field: str
     text: str
     spot: Spot | None = None
+    mends: bool = False
+    """A mistake in the host's file that is put right on the way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +95,20 @@ class Candidate:
     def name(self) -> str:
         return self.declaration.server or ""
 
+    @property
+    def mended(self) -> bool:
+        return any(note.mends for note in self.notes)
+
 
 class Unfit(Exception):
-    """A manifest cannot say this entry. `why` holds no value from the file."""
+    """A manifest cannot say this entry. `why` and `todo` hold no value from the file."""
 
-    def __init__(self, field: str, why: str, spot: Spot | None = None) -> None:
+    def __init__(self, field: str, why: str, spot: Spot | None = None, todo: str = "") -> None:
         super().__init__(why)
         self.field = field
         self.why = why
         self.spot = spot
+        self.todo = todo
 
 
 def variable_name(*parts: str) -> str:

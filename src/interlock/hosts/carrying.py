@@ -5,15 +5,18 @@ Nothing here is written anywhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from interlock.hosts.adapter import Adapter, Form
-from interlock.hosts.candidate import Candidate, Note, Unfit, Value, variable_name
+from interlock.hosts.candidate import STRICT, Candidate, Note, Unfit, Value, variable_name
+from interlock.hosts.checks.references import references
 from interlock.hosts.checks.subject import Subject
+from interlock.hosts.checks.variables import as_text
 from interlock.hosts.declaration import Declaration, Spot
-from interlock.hosts.entry import Entry
+from interlock.hosts.entry import Approval, Entry
 from interlock.hosts.identity import at_home, of_command, of_url
 from interlock.hosts.machine import Machine
 from interlock.hosts.platforms import unwrapped
@@ -38,18 +41,24 @@ KNOWN_TO_ALL = frozenset(
 )
 """Variables that are the same for every program of this user and never secret: they may be filled in once and for all."""
 _PROJECT_WORDS = frozenset(("workspaceFolder", "CLAUDE_PROJECT_DIR", "PWD", "workspaceRoot"))
+_TILDE = re.compile(r"(?:\A|(?<==))~(?=[/\\]|\Z)")
 _SCHEMES = frozenset(("bearer", "basic", "token", "apikey", "api-key", "key"))
 OUR_HEADERS = frozenset(
     ("host", "content-length", "content-type", "connection", "accept", "accept-encoding", "user-agent")
 )
 
 
-def candidate(declaration: Declaration, adapter: Adapter, machine: Machine, root: str) -> Candidate:
-    """`root` is how the manifest names the folder of the project here. Raises Unfit."""
+def candidate(
+    declaration: Declaration, adapter: Adapter, machine: Machine, root: str, *, moving: bool = False
+) -> Candidate:
+    """`root` is how the manifest names the folder of the project here. Raises Unfit.
+
+    `moving`: the entry is to leave the host, so what starts now has to start from the manifest.
+    """
     entry = declaration.runs
     if entry is None:
         raise Unfit("", "it cannot be read")
-    work = _Work(Subject(adapter, machine, declaration), entry, root)
+    work = _Work(Subject(adapter, machine, declaration), entry, root, moving)
     made = work.stdio() if entry.command else work.remote()
     return replace(
         made,
@@ -59,7 +68,7 @@ def candidate(declaration: Declaration, adapter: Adapter, machine: Machine, root
         ),
         allow=entry.allow,
         deny=entry.deny,
-        approvals=entry.approvals,
+        approvals=work.approvals(),
         startup=entry.startup_seconds,
         call=entry.call_seconds,
         oauth=entry.oauth,
@@ -72,6 +81,7 @@ class _Work:
     subject: Subject
     entry: Entry
     root: str
+    moving: bool
     notes: list[Note] = field(default_factory=list)
 
     @property
@@ -130,19 +140,32 @@ class _Work:
 
     # Fields
 
+    def approvals(self) -> dict[str, Approval]:
+        """By exact name: a rule for a group of tools that asks holds for all, and one that runs them for none."""
+        made = {name: word for name, word in self.entry.approvals.items() if "*" not in name or name == "*"}
+        for name, word in self.entry.approvals.items():
+            if name in made:
+                continue
+            what = "a manifest has approvals for exact names, so this rule is left out: those tools ask"
+            if word != "auto":
+                made["*"] = max(made.get("*", word), word, key=STRICT.index)
+                what = f"a manifest has approvals for exact names, so `{word}` holds for all tools"
+            self.notes.append(Note(f"approval of {name}", what, self.subject.declaration.spot))
+        return made
+
     def _url(self, text: str, name: str, spot: Spot) -> tuple[str | None, Value | None]:
         filled = self._filled(text, name, spot)
-        references = found(filled, self.forms)
-        if not references:
+        inside = found(filled, self.forms)
+        if not inside:
             reason = secrets.url(filled)
             if reason is None:
                 return filled, None
             return None, Value(secret=filled, spot=spot, why=reason)
-        one = references[0]
-        if len(references) == 1 and (one.start, one.end) == (0, len(filled)) and one.kind == "env":
+        one = inside[0]
+        if len(inside) == 1 and (one.start, one.end) == (0, len(filled)) and one.kind == "env":
+            self._as_text("url", one, one.name, filled, name, spot)
             return None, Value(source=one.name, spot=spot)
-        values = {each.name: self.machine.environ.get(each.name) for each in references}
-        named = ", ".join(values)
+        named = ", ".join(dict.fromkeys(each.name for each in inside))
         raise Unfit(
             name, f"a part of its URL is a variable ({named}), and a manifest takes a whole URL from one: put the whole URL into a "
             "variable and write `endpointEnv`", spot,
@@ -151,9 +174,9 @@ class _Work:
     def _value(self, table: Literal["env", "headers"], name: str, text: str) -> Value:
         field_name, spot = self.subject.env(name) if table == "env" else self.subject.header(name)
         filled = self._filled(text, field_name, spot)
-        references = found(filled, self.forms)
-        if references:
-            return self._referring(table, name, filled, references, field_name, spot)
+        inside = found(filled, self.forms)
+        if inside:
+            return self._referring(table, name, filled, inside, field_name, spot)
         prefix, rest = _scheme(filled) if table == "headers" else ("", filled)
         reason = secrets.named_literal(name, rest) or secrets.known_format(filled)
         if reason is not None:
@@ -163,19 +186,20 @@ class _Work:
         return Value(literal=filled, spot=spot)
 
     def _referring(
-        self, table: str, name: str, text: str, references: Sequence[Reference], field_name: str, spot: Spot
+        self, table: str, name: str, text: str, inside: Sequence[Reference], field_name: str, spot: Spot
     ) -> Value:
-        one = references[0]
+        one = inside[0]
         prefix, suffix = text[: one.start], text[one.end :]
-        if len(references) > 1 or suffix or (prefix and table == "env"):
+        if len(inside) > 1 or suffix or (prefix and table == "env"):
             raise Unfit(field_name, "it puts a variable into a longer text, which a manifest cannot", spot)
         if prefix and secrets.known_format(prefix):
             raise Unfit(field_name, "a secret stands in front of its variable", spot)
-        self._filled_in_by_host(table, field_name, spot)
+        variable = variable_name(one.name) if one.kind == "input" else one.name
+        self._as_text(table, one, variable, text, field_name, spot)
         if one.kind == "file":
             return Value(file=one.name, prefix=prefix, spot=spot)
         if one.kind == "input":
-            variable = variable_name(one.name)
+            self._answered(variable, field_name, spot)
             what = f"the host asks a person for it; behind Interlock the variable {variable} holds it"
             self.notes.append(Note(field_name, what, spot))
             return Value(source=variable, prefix=prefix, spot=spot)
@@ -197,36 +221,76 @@ class _Work:
         self.notes.append(Note(field_name, what, spot))
         return Value(literal=prefix + default, spot=spot)
 
-    def _filled_in_by_host(self, table: str, field_name: str, spot: Spot) -> None:
-        variables = self.subject.adapter.variables.value
-        if variables is not None and table not in variables.fields:
-            what = f"{self.subject.adapter.label} passes this on as it stands; here it is read as the variable that it names"
-            self.notes.append(Note(field_name, what, spot))
+    def _as_text(self, table: str, one: Reference, variable: str, text: str, field_name: str, spot: Spot) -> None:
+        """A reference that the host does not fill in: its server has started with the text itself. Raises Unfit."""
+        label = self.subject.adapter.label
+        inside = next((each for each in references(text) if each.start == one.start), None)
+        known = self.subject.adapter.variables.value is not None
+        wrong = None if inside is None else as_text(self.subject, table, inside, field_name, spot)
+        shown = "this reference" if inside is None else f"`{inside.text}`"
+        if known and wrong is None:
+            return
+        there = one.kind == "file" or one.default is not None or variable in self.machine.environ
+        if self.moving and not there:
+            why = f"passes {shown} on as it stands" if known else f"is not known to fill in {shown}"
+            mend = wrong.todo if wrong is not None else ""
+            raise Unfit(
+                field_name, f"{label} {why}, and {variable} is not set here: behind Interlock the server would not start", spot,
+                f"{mend} Or set {variable} where {label} starts, and adopt again.".strip(),
+            )  # fmt: skip
+        if wrong is not None:
+            what = f"mended: {label} passes {shown} on as it stands; from now on the server gets the variable {variable}"
+            if one.kind == "file":
+                what = f"mended: {label} passes {shown} on as it stands; from now on the server gets what is in the file"
+            elif variable not in self.machine.environ and one.default is None:
+                what = f"mended: {label} passes {shown} on as it stands; here it is the variable {variable}, which is not set"
+            self.notes.append(Note(field_name, what, spot, mends=True))
+
+    def _answered(self, variable: str, field_name: str, spot: Spot) -> None:
+        """Raises Unfit where the host has the answer and Interlock would not."""
+        if self.moving and variable not in self.machine.environ:
+            label = self.subject.adapter.label
+            raise Unfit(
+                field_name, f"{label} asks a person for it, and {variable} is not set here: behind Interlock the server would not "
+                "start", spot, f"Set {variable} where {label} starts, and adopt again.",
+            )  # fmt: skip
 
     def _word(self, index: int, text: str, cwd: str | None) -> str:
         name, spot = self.subject.word(index)
         filled = self._filled(text, name, spot)
-        home = self.subject.adapter.expands_home.value and (filled == "~" or filled.startswith(("~/", "~\\")))
-        if home:
-            filled = self.machine.home + filled[1:]
-        references = found(filled, self.forms)
-        if references:
-            filled = self._at_project(filled, references, name, spot)
+        filled = self._at_home(filled, name, spot)
+        inside = found(filled, self.forms)
+        if inside:
+            filled = self._at_project(filled, inside, name, spot)
         elif self._is_relative(filled, index) and self.entry.cwd is None:
             filled = self._from_project(filled, name, spot)
         return filled
 
-    def _at_project(self, text: str, references: Sequence[Reference], name: str, spot: Spot) -> str:
-        one = references[0]
-        if self._in_project and len(references) == 1 and one.start == 0 and one.name in _PROJECT_WORDS:
+    def _at_home(self, text: str, field_name: str, spot: Spot) -> str:
+        """With the whole path for a leading `~`, which a manifest passes on to the server as it stands."""
+        if not _TILDE.search(text):
+            return text
+        label = self.subject.adapter.label
+        fills = self.subject.adapter.expands_home.value
+        if fills is False:
+            what = f"mended: {label} passes `~` on as it stands; the whole path is written"
+            self.notes.append(Note(field_name, what, spot, mends=True))
+        elif fills is None:
+            what = f"the whole path is written for `~`: it is not known whether {label} fills it in"
+            self.notes.append(Note(field_name, what, spot))
+        return _TILDE.sub(lambda _: self.machine.home, text)
+
+    def _at_project(self, text: str, inside: Sequence[Reference], name: str, spot: Spot) -> str:
+        one = inside[0]
+        if self._in_project and len(inside) == 1 and one.start == 0 and one.name in _PROJECT_WORDS:
             return self.root + text[one.end :]
-        if any(each.name in _PROJECT_WORDS for each in references):
+        if any(each.name in _PROJECT_WORDS for each in inside):
             raise Unfit(
                 name,
                 "it depends on the folder that the host is opened in, which a manifest for all of them cannot",
                 spot,
             )
-        named = ", ".join(each.name for each in references)
+        named = ", ".join(each.name for each in inside)
         raise Unfit(
             name, f"a word of its command holds a variable ({named}), and a manifest fills in none there: give it to the server as "
             "an environment variable, if it reads one", spot,
@@ -255,10 +319,10 @@ class _Work:
             # Hosts start a project's servers in the project's folder, and so does a manifest that lies in it.
             return self.root if self._in_project and self.root != PROJECT_ROOT else None
         name, spot = self.subject.cwd()
-        text = self._filled(self.entry.cwd, name, spot)
-        references = found(text, self.forms)
-        if references:
-            return self._at_project(text, references, name, spot)
+        text = self._at_home(self._filled(self.entry.cwd, name, spot), name, spot)
+        inside = found(text, self.forms)
+        if inside:
+            return self._at_project(text, inside, name, spot)
         if self._is_relative(text, 0):
             return self._from_project(text, name, spot)
         return text

@@ -66,6 +66,8 @@ class Means:
     """The same as the manifest writes it (`~/.interlock/secrets`)."""
     asking: frozenset[str] = frozenset()
     """Hosts that are known to ask before a call."""
+    moving: bool = False
+    """The entries are to leave their hosts, so what starts there has to start from the manifest."""
 
 
 @dataclass(slots=True)

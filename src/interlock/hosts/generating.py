@@ -19,7 +19,7 @@ from interlock.hosts.machine import Machine
 from interlock.hosts.ours import ours
 from interlock.hosts.outcome import Generated, Item, Lost, Refused
 from interlock.hosts.place import PROJECT, Format, Place
-from interlock.hosts.reading import BadEntry, entries_of
+from interlock.hosts.reading import BadEntry, entries_of, project_keys, refusal
 from interlock.hosts.wanting import Prepared, WriteScope
 from interlock.hosts.writing import FileEdits, Json, Loss, Rendered, Wanted
 from interlock.manifest.config import HttpTransport, LossyPolicy
@@ -80,6 +80,11 @@ def standing(machine: Machine, scope: WriteScope, prepared: Sequence[Prepared] =
     return replace(machine, folder=root or machine.repository() or machine.folder)
 
 
+def keeps_comments(adapter: Adapter, place: Place) -> bool:
+    """Whether comments in this file may stay there."""
+    return place.format in ("toml", "yaml") or adapter.tolerance.leaves_comments
+
+
 class _Work:
     """One run over one host."""
 
@@ -114,18 +119,35 @@ class _Work:
             self.refused.append(Refused("", f"{self.adapter.label} has no file of {self.scope} scope on this machine."))
             return False
         layer = self._layer(self.file, place)
-        if layer is None:
+        if layer is None or self._unreadable(self.file, place, layer):
             return False
         self.table = _resolved(place.tables[0], layer.value, self.machine)
+        if not isinstance(layer.get(self.table), (list if place.listed else dict, type(None))):
+            why = f"`{'.'.join(self.table)}` in {self.file} is not {'a list' if place.listed else 'an object'}."
+            self.refused.append(Refused("", why, "Correct the file first; it is left as it is."))
+            return False
         layer.list_key = LIST_KEYS.get(self.adapter.id)
         if layer.document is not None:
-            found = entries_of(layer.document, (self.table,), self.machine)
+            found = entries_of(layer.document, (self.table,), self.machine, listed=place.listed)
             self.entries = {name: raw for name, raw, _base in found}
+        return True
+
+    def _unreadable(self, file: str, place: Place, layer: Layer) -> bool:
+        """The host would not see the entry: our parser takes more than its own."""
+        why, at = (None, None) if layer.document is None else refusal(self.adapter, place, layer.document)
+        if why is None:
+            return False
+        where = f"{file}:{at[0]}" if at is not None else file
+        self.refused.append(
+            Refused(
+                "", f"{self.adapter.label} cannot read {where}: {why}.", "Correct the file first; it is left as it is."
+            )
+        )
         return True
 
     def _layer(self, file: str, place: Place | FileEdits) -> Layer | None:
         if file not in self.layers:
-            comments = place.comments if isinstance(place, FileEdits) else self._comments(place)
+            comments = place.comments if isinstance(place, FileEdits) else keeps_comments(self.adapter, place)
             layer = Layer.read(self.machine, file, place.format, comments)
             if layer.fault:
                 where = f"{file}:{layer.at[0]}" if layer.at is not None else file
@@ -137,9 +159,6 @@ class _Work:
                 return None
             self.layers[file] = layer
         return self.layers[file]
-
-    def _comments(self, place: Place) -> bool:
-        return place.format in ("toml", "yaml") or self.adapter.tolerance.comments.value is True
 
     # One entry
 
@@ -224,6 +243,8 @@ class _Work:
                 self.refused.pop()  # the file is of no use to the entry as it stands
                 continue
             for edit in edits.edits:
+                if other.conflict(edit, self.ledger) is not None:
+                    continue  # a person's own word stands there, and the entry does without
                 handled.add((edits.file, edit.path))
                 other.extra(self.adapter.id, server, edit, self.ledger)
         self._drop_extras(server, handled)
@@ -336,7 +357,7 @@ class _Work:
 
 
 def _resolved(table: Where, value: object, machine: Machine) -> Where:
-    """With the project's own key: one that stands there for a folder above, else the repository's root."""
+    """With the project's own key, as it stands there, else as the host would write it."""
     if PROJECT not in table:
         return table
     index = table.index(PROJECT)
@@ -344,8 +365,9 @@ def _resolved(table: Where, value: object, machine: Machine) -> Where:
     for step in table[:index]:
         inner = inner.get(step) if isinstance(inner, dict) else None
     known = inner if isinstance(inner, dict) else {}
-    key = next((folder for folder in machine.upward() if folder in known), None)
-    return (*table[:index], key or machine.repository() or machine.folder, *table[index + 1 :])
+    keys = project_keys(machine)
+    key = next((each for each in keys if each in known), keys[0])
+    return (*table[:index], key, *table[index + 1 :])
 
 
 def _with_cwd(entry: Mapping[str, Json], prepared: Prepared, adapter: Adapter) -> Mapping[str, Json]:

@@ -21,6 +21,7 @@ from interlock.hosts.identity import of_command, of_url
 from interlock.hosts.machine import Machine
 from interlock.hosts.merging import Difference, Merged, grouped, keyed, merged
 from interlock.hosts.ours import ours
+from interlock.hosts.shown_paths import with_tilde
 from interlock.manifest.config import EnvValue, HeaderValue, HttpTransport, ServerConfig, StdioTransport
 from interlock.manifest.logical import PROJECT_ROOT
 
@@ -49,6 +50,8 @@ class Left:
     spot: Spot | None = None
     problem: bool = True
     """False where it is as it should be: Interlock's own entry, an entry that a plugin brings."""
+    todo: str = ""
+    """How a person puts it right, where that is known."""
 
 
 @dataclass(slots=True)
@@ -68,10 +71,11 @@ class Imported:
     def sources(self) -> list[Candidate]:
         return self.merged.sources
 
-    def remarks(self) -> list[str]:
+    def remarks(self, machine: Machine | None) -> list[str]:
         """Where it comes from, for the comment above it."""
-        lines = [f"From {source.declaration.host}: {source.declaration.spot}" for source in self.sources]
-        return lines + [f"{secret.variable}: {secret.todo}" for secret in self.secrets if not secret.settled]
+        lines = [f"From {registry.label(source.declaration.host)}: {source.declaration.spot}" for source in self.sources]
+        lines += [f"{secret.variable}: {secret.todo}" for secret in self.secrets if not secret.settled]
+        return lines if machine is None else [with_tilde(line, machine) for line in lines]
 
 
 @dataclass(slots=True)
@@ -83,6 +87,7 @@ class Import:
     differences: list[Difference] = field(default_factory=list)
     notes: list[tuple[str, str, Note]] = field(default_factory=list)
     """(server, host, note)."""
+    machine: Machine | None = None
 
     @property
     def secrets(self) -> list[Secret]:
@@ -90,7 +95,7 @@ class Import:
 
     def text(self) -> str:
         """The new documents as YAML."""
-        return text_of([(server.document, server.remarks()) for server in self.servers])
+        return text_of([(server.document, server.remarks(self.machine)) for server in self.servers])
 
 
 def take(
@@ -103,10 +108,10 @@ def take(
     means: Means | None = None,
 ) -> Import:
     """The servers of these declarations as documents for the manifest `target`, of which `existing` stand there already."""
-    made = Import()
+    made = Import(machine=machine)
     means = means or Means(environ=machine.environ)
     existing = existing or {}
-    chosen = _chosen(declarations, machine, which, made)
+    chosen = _chosen(declarations, machine, which, made, means)
     groups = [merged(group, machine.environ) for group in grouped(chosen, machine.environ)]
     fresh = []
     for each in groups:
@@ -145,26 +150,29 @@ def take(
     return made
 
 
-def _chosen(declarations: Sequence[Declaration], machine: Machine, which: Which, made: Import) -> list[Candidate]:
+def _chosen(
+    declarations: Sequence[Declaration], machine: Machine, which: Which, made: Import, means: Means
+) -> list[Candidate]:
     chosen: list[Candidate] = []
     waiting: list[Declaration] = []
     for each in declarations:
         if each.server is None:
             if each.state == "broken":
-                made.left.append(_left(each, "", f"the file cannot be read: {each.decided_by.by or 'it is damaged'}"))
+                why_not = f"the file cannot be read: {each.decided_by.by or 'it is damaged'}"
+                made.left.append(replace(_left(each, "", why_not), spot=_guilty(each), todo=_todo(each)))
         elif each.scope not in _SCOPES["all"]:
             made.left.append(_left(each, "", _ELSEWHERE.get(each.scope, "it is not the user's own"), problem=False))
         elif each.scope not in _SCOPES[which]:
             continue
         elif (why := _why_not(each)) is not None:
-            made.left.append(_left(each, "", *why))
+            made.left.append(replace(_left(each, "", *why), todo=_todo(each) if why[1] else ""))
         elif shadowed(each) and _winner(each, declarations).scope in _SCOPES[which]:
             waiting.append(each)
         else:
-            chosen += _fitting(each, machine, which, made)
+            chosen += _fitting(each, machine, which, made, means)
     for each in waiting:
         winner = _winner(each, declarations)
-        for found in _fitting(each, machine, which, made):
+        for found in _fitting(each, machine, which, made, means):
             if any(one.declaration is winner and one.identity == found.identity for one in chosen):
                 chosen.append(found)
             else:
@@ -173,15 +181,17 @@ def _chosen(declarations: Sequence[Declaration], machine: Machine, which: Which,
     return chosen
 
 
-def _fitting(each: Declaration, machine: Machine, which: Which, made: Import) -> list[Candidate]:
+def _fitting(
+    each: Declaration, machine: Machine, which: Which, made: Import, means: Means
+) -> list[Candidate]:
     adapter = registry.find(each.host)
     if adapter is None:
         return []
     root = PROJECT_ROOT if which == "project" else machine.repository() or machine.folder
     try:
-        return [candidate(each, adapter, machine, root)]
+        return [candidate(each, adapter, machine, root, moving=means.moving)]
     except Unfit as unfit:
-        made.left.append(_left(each, unfit.field, unfit.why, spot=unfit.spot))
+        made.left.append(replace(_left(each, unfit.field, unfit.why, spot=unfit.spot), todo=unfit.todo))
         return []
 
 
@@ -213,18 +223,30 @@ def _why_not(each: Declaration) -> tuple[str, bool] | None:
     """Why an entry is not imported, and whether somebody should look at it."""
     entry = each.runs
     if each.state == "never-read":
-        return f"{each.host} never reads this file{f': {each.place.instead}' if each.place.instead else ''}", True
+        return f"{registry.label(each.host)} never reads this file", True
     if each.state == "broken" or entry is None:
-        return f"{each.host} cannot read it: {each.decided_by.by or 'it is damaged'}", True
+        return f"{registry.label(each.host)} cannot read it: {each.decided_by.by or 'it is damaged'}", True
     kind = ours(entry)
     if kind is not None:
         return f"it is Interlock's own (`interlock {kind}`)", False
     if each.state == "blocked" and not elsewhere(each):
         return (
-            f"{each.host} does not run it ({each.decided_by.by or each.decided_by.rule}), so Interlock must not either",
+            f"{registry.label(each.host)} does not run it ({each.decided_by.by or each.decided_by.rule}), so Interlock must not either",
             True,
         )
     return None
+
+
+def _todo(each: Declaration) -> str:
+    """What the checks say to do about an entry that its host does not take."""
+    if each.state == "never-read":
+        return each.place.instead
+    problems = sorted(each.problems, key=lambda problem: problem.severity != "problem")
+    return next((problem.todo for problem in problems if problem.todo), "") or "Correct it there."
+
+
+def _guilty(each: Declaration) -> Spot:
+    return each.decided_by.spot or each.spot
 
 
 def _left(each: Declaration, field_name: str, why: str, problem: bool = True, spot: Spot | None = None) -> Left:
@@ -235,7 +257,7 @@ def _fields_left(server: Imported) -> Iterator[Left]:
     for source in server.sources:
         declaration, entry = source.declaration, source.declaration.runs
         for name in entry.ignored if entry is not None else ():
-            why = f"{declaration.host} does not read this field"
+            why = f"{registry.label(declaration.host)} does not read this field"
             yield Left(server.key, name, why, declaration.host, declaration.spots.get(name, declaration.spot), False)
         for name in source.oauth:
             if name not in _OAUTH:

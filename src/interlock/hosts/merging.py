@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from interlock.hosts import registry
-from interlock.hosts.candidate import Candidate, Note, Value, conflicts
+from interlock.hosts.candidate import STRICT, Candidate, Note, Value, conflicts
 from interlock.hosts.declaration import Spot
 from interlock.hosts.entry import Approval
+from interlock.hosts.masking import masked
 
 _SCOPES = ("local", "project", "user", "system", "managed", "extension", "plugin")
-_STRICT: Sequence[Approval] = ("auto", "writes", "prompt", "always")
 _NOTHING = "(nothing)"
 
 
@@ -109,13 +109,13 @@ class _Merge:
         )
 
     def _differ(self, name: str, get: Callable[[Candidate], str | None], taken: str, *, when: bool = True) -> None:
-        shown = [get(each) or _NOTHING for each in self.group]
+        shown = [masked(get(each) or _NOTHING) for each in self.group]
         if when and len(set(shown)) > 1:
             values = tuple(
                 (each.declaration.host, each.declaration.spot, text)
                 for each, text in zip(self.group, shown, strict=True)
             )
-            self.differences.append(Difference("", name, values, taken))
+            self.differences.append(Difference("", name, values, masked(taken)))
 
     def _values(self) -> dict[str, Value]:
         """All names of all hosts; of one name a reference that is set before a secret that stands in a file."""
@@ -165,9 +165,7 @@ class _Merge:
 
     def _enabled(self) -> bool:
         enabled = any(each.enabled for each in self.group)
-        self._differ(
-            "enabled", lambda each: str(each.enabled).lower(), "true: it runs in one of them"
-        )
+        self._differ("enabled", lambda each: str(each.enabled).lower(), "true: it runs in one of them")
         return enabled
 
     def _allow(self) -> tuple[str, ...] | None:
@@ -192,7 +190,7 @@ class _Merge:
         made: dict[str, Approval] = {}
         for tool in dict.fromkeys(tool for each in self.group for tool in each.approvals):
             said = [each.approvals.get(tool, each.approvals.get("*")) for each in self.group]
-            made[tool] = max((word for word in said if word is not None), key=_STRICT.index)
+            made[tool] = max((word for word in said if word is not None), key=STRICT.index)
             name = "policy.defaultApproval" if tool == "*" else f"tools.{tool}.approval"
             self._differ(name, self._approval_of(tool), f"{made[tool]}: the strictest")
         return made
@@ -219,7 +217,7 @@ class _Merge:
 
 
 def _who(each: Candidate) -> str:
-    return each.declaration.host
+    return registry.label(each.declaration.host)
 
 
 def _words(each: Candidate) -> str:
@@ -239,11 +237,16 @@ def _seconds(value: float | None) -> str | None:
 
 
 def keyed(servers: Sequence[Merged], taken: Sequence[str], limit: int = 64) -> None:
-    """Give each its key. Of two that want the same one, the first has it, and the other gets its host's name or a number."""
+    """Give each its key. Of two that want the same one, the first has it, and the other gets its host's name or a number.
+
+    A host's name says which of the two it is only where no other host has it too, and where no mistake makes the two differ.
+    """
     used = {key.lower() for key in taken}
     for each in servers:
         wanted = valid_key(each.taken.name, limit)
-        for key in _suffixed(wanted, each.taken.declaration.host, limit):
+        hosts = {source.declaration.host for source in each.sources}
+        natural = len(hosts) == 1 and not any(source.mended for source in each.sources)
+        for key in _suffixed(wanted, next(iter(hosts)) if natural else "", limit):
             if key.lower() not in used:
                 each.key = key
                 used.add(key.lower())
@@ -253,7 +256,8 @@ def keyed(servers: Sequence[Merged], taken: Sequence[str], limit: int = 64) -> N
 
 def _suffixed(wanted: str, host: str, limit: int) -> Iterator[str]:
     yield wanted
-    yield f"{wanted[: limit - len(host) - 1]}-{host}"
+    if host:
+        yield f"{wanted[: limit - len(host) - 1]}-{host}"
     number = 2
     while True:
         yield f"{wanted[: limit - 5]}-{number}"

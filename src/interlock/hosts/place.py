@@ -40,5 +40,9 @@ class Place:
     """`generate` writes this scope's entries here (the first path that exists, else the first)."""
     shared: bool = False
     """Another host's file, or one of several hosts': it is looked at only where a sign of this host is (Adapter.signs)."""
+    listed: bool = False
+    """The entries are a list of objects that have a `name` each (Continue). Elsewhere a list holds none."""
+    alone: bool = False
+    """A file without the table may be one entry, which has the file's name (Continue)."""
     exclusive: bool = False
     """Where this file exists, entries of no other place count (Claude Code's managed-mcp.json)."""

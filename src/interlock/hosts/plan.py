@@ -6,13 +6,15 @@ Nothing is written here. The edits, the manifest and the moved secrets are one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from interlock.hosts import child_environment, generated, generating, importing, registry, wanting
 from interlock.hosts.adapter import Adapter
 from interlock.hosts.candidate import Candidate
+from interlock.hosts.changes.applying import planned
+from interlock.hosts.changes.refused import Refused as Unchangeable
 from interlock.hosts.declaration import Declaration
 from interlock.hosts.documents import Means, Secret, loaded, text_of
 from interlock.hosts.generated import Ledger
@@ -23,6 +25,8 @@ from interlock.hosts.target import Target
 from interlock.hosts.wanting import WriteScope
 from interlock.hosts.writing import REMOVE, Edit, FileEdits, Wanted
 from interlock.manifest.config import EnvValue, Gateway, HeaderValue, ServerConfig, StdioTransport
+
+_CORRECT = "Correct the file, and adopt again."
 
 Connect = Callable[[str], Sequence[str]]
 """The command of Interlock's own entry, for one host."""
@@ -103,7 +107,7 @@ def make(
     means: Means | None = None,
     ledger: Ledger | None = None,
 ) -> Plan:
-    means = means or Means(environ=machine.environ)
+    means = replace(means or Means(environ=machine.environ), moving=True)
     made = importing.take(declarations, machine, target=target.file, which=which, existing=target.servers, means=means)
     work = _Work(
         declarations, machine, made, target, connect, "project" if which == "project" else "user", ledger or Ledger()
@@ -139,6 +143,7 @@ class _Work:
             for server in self._all():
                 for source in self._going(server):
                     self._neighbours_allow(source.declaration, server.key)
+                    self._other_hosts_allow(source.declaration, server.key)
 
     def _all(self) -> list[Imported]:
         return [*self.made.servers, *self.made.present]
@@ -146,8 +151,8 @@ class _Work:
     def _going(self, server: Imported) -> list[Candidate]:
         return [source for source in server.sources if id(source.declaration) not in self.kept]
 
-    def _keep(self, each: Declaration, key: str, field_name: str, why: str) -> None:
-        self.kept.setdefault(id(each), Left(each.server or key, field_name, why, each.host, each.spot))
+    def _keep(self, each: Declaration, key: str, field_name: str, why: str, todo: str = "") -> None:
+        self.kept.setdefault(id(each), Left(each.server or key, field_name, why, each.host, each.spot, todo=todo))
 
     def _host_takes_it(self, host: str) -> None:
         adapter = registry.find(host)
@@ -156,20 +161,51 @@ class _Work:
         trial = self._generated(adapter, ())
         if trial.refused:
             refused = trial.refused[0]
-            why = f"Interlock's own entry cannot be written: {refused.why}"
-            for server in self._all():
-                for source in server.sources:
-                    if source.declaration.host == host:
-                        self._keep(source.declaration, server.key, "", why)
+            self._keep_all(host, f"Interlock's own entry cannot be written: {refused.why}", refused.todo)
+            return
+        trouble = self._unwritable(trial.edits)
+        if trouble is not None:
+            self._keep_all(host, f"Interlock's own entry cannot be written: {trouble}", _CORRECT)
+            return
+        self._files_let_go(adapter)
 
-    def _generated(self, adapter: Adapter, configs: Iterable[ServerConfig]) -> Generated:
+    def _keep_all(self, host: str, why: str, todo: str) -> None:
+        for server in self._all():
+            for source in server.sources:
+                if source.declaration.host == host:
+                    self._keep(source.declaration, server.key, "", why, todo)
+
+    def _files_let_go(self, adapter: Adapter) -> None:
+        """An entry stays where its file cannot be changed; those in other files go all the same."""
+        by_file: dict[str, list[Goes]] = {}
+        for server in self._all():
+            for source in server.sources:
+                if source.declaration.host == adapter.id:
+                    by_file.setdefault(source.declaration.file, []).append(Goes(source.declaration, server.key))
+        for file, goes in by_file.items():
+            trouble = self._unwritable([_removal(adapter, file, goes)])
+            for each in goes if trouble is not None else ():
+                self._keep(each.declaration, each.key, "", f"its file cannot be changed: {trouble}", _CORRECT)
+
+    def _unwritable(self, edits: Sequence[FileEdits]) -> str | None:
+        try:
+            planned(self.machine, edits)
+        except Unchangeable as refused:
+            return str(refused)
+        return None
+
+    def _generated(
+        self, adapter: Adapter, configs: Iterable[ServerConfig], keeping: Collection[str] | None = None
+    ) -> Generated:
         gateway = Gateway({config.key: config for config in configs}, (), "")
         root = (self.machine.repository() or self.machine.folder) if self.scope == "project" else None
         wanted: Wanted = wanting.connect(self.connect(adapter.id), gateway, self.scope, root)
-        return generating.plan(adapter, self.machine, [wanted], scope=self.scope, ledger=self.ledger, keeping=None)
+        return generating.plan(adapter, self.machine, [wanted], scope=self.scope, ledger=self.ledger, keeping=keeping)
 
     def _unsafe(self, server: Imported, source: Candidate) -> tuple[str, str] | None:
         """Why this entry works where it is and might not behind Interlock."""
+        if server.existing is not None and source.enabled and (server.existing.blocked or not server.existing.enabled):
+            return "enabled", f"the manifest has it and does not run it ({server.existing.origin})"
         if server.existing is None:
             secret = next((each for each in server.secrets if not each.settled), None)
             if secret is not None:
@@ -177,7 +213,7 @@ class _Work:
         environ = self.machine.environ
         withheld = self._withheld(server, source.declaration.host)
         if withheld:
-            what = f"{source.declaration.host} would not pass on {', '.join(withheld)}, which it needs"
+            what = f"{registry.label(source.declaration.host)} would not pass on {', '.join(withheld)}, which it needs"
             return "", f"{what}; a secret can be moved into a file (`--move-secrets`)"
         for name, value in source.values.items():
             if value.secret is None:
@@ -235,6 +271,13 @@ class _Work:
             elif importing.shadowed(other):
                 self._keep(each, key, "", f"without it the entry of the same name at {other.spot} would begin to run")
 
+    def _other_hosts_allow(self, each: Declaration, key: str) -> None:
+        """Several hosts may read the same file: an entry leaves it for all of them, or for none."""
+        for other in self.kept.values():
+            if other.host != each.host and other.spot == each.spot:
+                self._keep(each, key, "", f"{registry.label(other.host)} reads this entry too, and there it has to stay")
+                return
+
     def result(self, home: Path) -> Plan:
         adopted = Import(
             servers=[each for each in self.made.servers if self._going(each)],
@@ -259,6 +302,7 @@ class _Work:
 
     def _hosts(self, adopted: Import, configs: Sequence[ServerConfig]) -> Iterable[HostPlan]:
         everything = [config.key for config in configs if config.enabled]
+        written: dict[str, str] = {}
         for host in registry.IDS:
             goes = [
                 Goes(source.declaration, server.key)
@@ -271,23 +315,47 @@ class _Work:
             stays += [
                 left
                 for left in self.made.left
-                if left.host == host and left.field and not self._is_adopted(left, adopted)
+                if left.host == host and left.field and not _of_one_that_goes(left, goes)
             ]
             adapter = registry.find(host) if goes or stays else None
             if adapter is None:
                 continue
             plan = HostPlan(adapter, goes, list(dict.fromkeys(stays)))
             if goes:
-                plan.entry = self._generated(adapter, configs)
+                plan.entry = self._entry(adapter, configs, {id(each.declaration) for each in goes}, written, plan)
                 had = {each.key for each in goes}
                 plan.gains = tuple(key for key in everything if key not in had)
                 plan.notes += plan.entry.notes
                 plan.notes += _notes(adapter, goes, self.machine, configs)
             yield plan
 
-    def _is_adopted(self, left: Left, adopted: Import) -> bool:
-        """A field that is left out of a server that goes all the same."""
-        return any(left.server == server.key for server in [*adopted.servers, *adopted.present])
+    def _entry(
+        self,
+        adapter: Adapter,
+        configs: Sequence[ServerConfig],
+        going: set[int],
+        written: dict[str, str],
+        plan: HostPlan,
+    ) -> Generated:
+        """Interlock's own entry. Entries that `generate` wrote before go with the others; of a shared file one host writes it."""
+        keeping = [
+            each.server
+            for each in self.declarations
+            if each.host == adapter.id and each.server is not None and id(each) not in going
+        ]
+        made = self._generated(adapter, configs, keeping)
+        first = written.setdefault(made.file or "", adapter.id)
+        if first == adapter.id:
+            return made
+        plan.notes.append(
+            f"{adapter.label} reads {made.file} as {registry.label(first)} does: the one entry there, with its names, is for both."
+        )
+        return replace(made, edits=(), entries=(), owned={}, notes=())
+
+
+def _of_one_that_goes(left: Left, goes: Sequence[Goes]) -> bool:
+    """A field that is left out of an entry that goes all the same."""
+    return any(left.server == each.key and left.spot and left.spot.file == each.declaration.file for each in goes)
 
 
 def _removal(adapter: Adapter, file: str, goes: Sequence[Goes]) -> FileEdits:
@@ -296,9 +364,8 @@ def _removal(adapter: Adapter, file: str, goes: Sequence[Goes]) -> FileEdits:
     for each in goes:
         path = tuple(str(step) for step in each.declaration.path)
         edits.append(Edit((*path[:-1], each.declaration.server or path[-1]), REMOVE))
-    comments = place.format in ("toml", "yaml") or adapter.tolerance.comments.value is True
     return FileEdits(
-        file=file, format=place.format, comments=comments, edits=tuple(edits),
+        file=file, format=place.format, comments=generating.keeps_comments(adapter, place), edits=tuple(edits),
         list_key=generating.LIST_KEYS.get(adapter.id) if isinstance(goes[0].declaration.path[-1], int) else None,
     )  # fmt: skip
 
@@ -342,8 +409,8 @@ def approvals(plan: Plan, asking: frozenset[str]) -> Mapping[str, str]:
         if "*" in said:
             continue
         hosts = list(dict.fromkeys(source.declaration.host for source in server.sources))
-        known = [host for host in hosts if host in asking]
-        others = [host for host in hosts if host not in asking]
+        known = [registry.label(host) for host in hosts if host in asking]
+        others = [registry.label(host) for host in hosts if host not in asking]
         if known and not others:
             told[server.key] = (
                 f"{', '.join(known)} goes on asking itself; through any other host Interlock asks before each call"

@@ -7,6 +7,7 @@ is it switched off, and the host's own rules last (`Adapter.judge`). Nothing is 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -69,7 +70,11 @@ class Reading:
 def read_bytes(machine: Machine, path: str) -> bytes | None:
     """None where there is no such file. Raises OSError, or Damaged where it is far too large."""
     try:
-        with open(machine.real(path), "rb") as file:
+        real = machine.real(path)
+        mode = os.stat(real).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise Damaged("it is no regular file")  # a pipe would be waited for without end
+        with open(real, "rb") as file:
             content = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -145,13 +150,19 @@ def _read_file(reading: Reading, place: Place, path: str) -> None:
         _broken_file(reading, place, path, None, error.why, error.at)
         return
     why, at = (None, None) if place.known.value is False else refusal(reading.adapter, place, document)
+    if not content.strip() and place.known.value is not False and reading.adapter.tolerance.empty.value is False:
+        why, at = "it is empty, which this host does not take", (1, 1)
     if why is not None:
         _broken_file(reading, place, path, document, why, at)
         return
     reading.seen.append(Seen(path, place, document))
     _misshapen(reading, place, path, document)
-    for server, raw, base in entries_of(document, place.tables, reading.machine):
+    for server, raw, base in entries_of(document, place.tables, reading.machine, listed=place.listed):
         declare(reading, place, path, document, server, raw, base)
+    value = document.value
+    if place.alone and isinstance(value, dict) and any(name in value for name in ("command", "url")):
+        name = reading.machine.paths.basename(path)
+        declare(reading, place, path, document, reading.machine.paths.splitext(name)[0], value, ())
 
 
 def refusal(adapter: Adapter, place: Place, document: Document) -> tuple[str | None, At | None]:
@@ -173,13 +184,29 @@ def _misshapen(reading: Reading, place: Place, path: str, document: Document) ->
     """Says so where something else stands in the place of the entries: the host finds no server there, and rarely says why."""
     if place.known.value is False:
         return
+    right = list if place.listed else dict
+    if (
+        all(place.tables)
+        and not isinstance(document.value, dict)
+        and (document.value is not None or "json" in place.format)
+    ):
+        if all(each.path != path for each in reading.seen[:-1]):
+            seen = "The file holds no entries: at its top is no object."
+            reading.problems.append(Problem("not-a-table", "problem", seen, spot=Spot(path, 1, 1)))
+        return
     for table in place.tables:
         for base, inner in _under(document.value, table, (), reading.machine):
-            if inner is not None and not isinstance(inner, (dict, list)):
+            if inner is not None and not isinstance(inner, right):
                 spot = Spot(path, *(document.at(*base) or (0, 0)))
                 shown = ".".join(str(step) for step in base) or "the file"
                 reading.problems.append(
-                    Problem("not-a-table", "problem", f"`{shown}` holds no entries: it is not an object.", spot=spot)
+                    Problem(
+                        "not-a-table",
+                        "problem",
+                        f"`{shown}` holds no entries: it is not {'a list' if place.listed else 'an object'}.",
+                        spot=spot,
+                        todo="Write a list of entries with a `name` each." if place.listed else "",
+                    )
                 )
 
 
@@ -195,7 +222,7 @@ def _broken_file(reading: Reading, place: Place, path: str, document: Document |
     decision = Decision("syntax", spot, why)
     declared = []
     if document is not None:
-        declared = list(entries_of(document, place.tables, reading.machine))
+        declared = list(entries_of(document, place.tables, reading.machine, listed=place.listed))
         for server, raw, base in declared:
             declare(reading, place, path, document, server, raw, base)
             reading.declarations[-1].state = "broken"
@@ -211,15 +238,15 @@ def _broken_file(reading: Reading, place: Place, path: str, document: Document |
 
 
 def entries_of(
-    document: Document, tables: tuple[tuple[str, ...], ...], machine: Machine
+    document: Document, tables: tuple[tuple[str, ...], ...], machine: Machine, *, listed: bool = False
 ) -> Iterator[tuple[str, Mapping[str, object] | object, tuple[Step, ...]]]:
-    """(name, raw entry, path from the top) of everything under `tables`; lists hold entries with a `name`."""
+    """(name, raw entry, path from the top) of everything under `tables`, which with `listed` are lists."""
     for table in tables:
         for base, inner in _under(document.value, table, (), machine):
-            if isinstance(inner, dict):
+            if isinstance(inner, dict) and not listed:
                 for name, raw in inner.items():
                     yield str(name), raw, (*base, name)
-            elif isinstance(inner, list):
+            elif isinstance(inner, list) and listed:
                 for index, raw in enumerate(inner):
                     name = raw.get("name") if isinstance(raw, dict) else None
                     yield str(name) if name is not None else f"#{index + 1}", raw, (*base, index)
@@ -261,18 +288,24 @@ def declare(
 ) -> None:
     spot = Spot(path, *(document.at(*base) or (0, 0)))
     spots = {".".join(str(step) for step in where): Spot(path, *at) for where, at in document.below(*base).items()}
+    # Where the host reads the file, and not this key of it, only the key is wrong.
+    readers = [each.place for each in reading.seen if each.path == path and each.place.known.value is not False]
     declaration = Declaration(
-        host=reading.adapter.id, scope=place.scope, place=place, spot=spot, server=server,
+        host=reading.adapter.id, scope=readers[-1].scope if place.known.value is False and readers else place.scope,
+        place=place, spot=spot, server=server,
         path=base, raw=raw if isinstance(raw, dict) else {}, spots=spots,
     )  # fmt: skip
     reading.declarations.append(declaration)
     try:
         if not isinstance(raw, dict):
             raise BadEntry("it is not an object with fields")
+        if place.listed and not isinstance(raw.get("name"), str):
+            raise BadEntry("it has no `name`", "name", "Give it a `name`, which is the server's.")
         declaration.entry = reading.adapter.read(raw)
     except BadEntry as error:
         # One layer of several may be incomplete: whether it makes sense is known when they are put together.
-        if reading.adapter.merge.value != "fields" or not isinstance(raw, dict) or place.known.value is False:
+        # And in a file that the host does not read nothing can be wrong but the file.
+        if place.known.value is not False and (reading.adapter.merge.value != "fields" or not isinstance(raw, dict)):
             refuse(declaration, error)
     if place.known.value is None:
         seen = f"It is not known whether {reading.adapter.label} reads this file."
@@ -282,8 +315,8 @@ def declare(
         declaration.decided_by = Decision("wrong-file", spot, place.known.note)
         declaration.problems.append(
             Problem(
-                "never-read", "problem", place.known.note or "The host does not read this file.", spot=spot,
-                todo=place.instead,
+                "wrong-table" if readers else "never-read", "note" if place.shared else "problem",
+                place.known.note or "The host does not read this file.", spot=spot, todo=place.instead,
             )
         )  # fmt: skip
 

@@ -67,6 +67,12 @@ def find(name: str) -> Adapter | None:
     return adapter
 
 
+def label(id: str) -> str:
+    """What people call this host."""
+    adapter = find(id)
+    return id if adapter is None else adapter.label
+
+
 def every() -> Iterator[Adapter]:
     for id in IDS:
         adapter = find(id)

@@ -41,7 +41,8 @@ class FileEdits:
     """Logical."""
     format: Format
     comments: bool
-    """The host reads comments there: an editor may leave them. False: a comment in the file is a fault already."""
+    """Comments and commas after the last member may stay where they stand: the host takes them, or nobody knows that it
+    does not. False: it is known to refuse them, so one in the file is a fault already."""
     edits: tuple[Edit, ...]
     list_key: str | None = None
     """Continue: entries are a list of maps, and this member is the name that a path's last part means."""

@@ -1,26 +1,44 @@
 """Writing one entry into a host's configuration: by the host's own command where that is safe, else into the file.
 
-Before the first change a backup is made; the file is replaced in one step; what was written is read back, because a
-success message of a host's command is no evidence. What cannot be changed safely is not changed: the caller gets the
-snippet to paste.
+Before the first change the original is recorded, so that `interlock restore` takes the entry back; the file is replaced in
+one step; what was written is read back, because a success message of a host's command is no evidence. What cannot be changed
+safely is not changed: the caller gets the snippet to paste.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import shutil
 import subprocess
-import time
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
 
-from interlock.install import entries, jsontext, tomltext
-from interlock.install.hosts import Entry, Host, Where, config_file
+from interlock.hosts.changes import refused
+from interlock.hosts.changes.applying import apply
+from interlock.hosts.changes.applying import planned as foreseen
+from interlock.hosts.changes.recording import folder_of
+from interlock.hosts.changes.recording import read as recorded
+from interlock.hosts.changes.witnessing import witness
+from interlock.hosts.declaration import Declaration, Spot
+from interlock.hosts.generating import LIST_KEYS, keeps_comments
+from interlock.hosts.machine import Machine
+from interlock.hosts.place import Place
+from interlock.hosts.reading import BadEntry, entries_of, parse, read_bytes, refusal
+from interlock.hosts.text.document import At, Damaged, Document
+from interlock.hosts.text.editing import edited
+from interlock.hosts.text.steps import inside, shown
+from interlock.hosts.writing import Edit, FileEdits, Json, Rendered
+from interlock.install import entries, hosts
+from interlock.install.hosts import Host
 from interlock.install.places import private_folder
+from interlock.install.renewing import Entry, changed, differences, merged
 
 CLI_SECONDS = 60.0
+COMMAND = "setup"
+"""What `interlock restore --list` calls it."""
 
 
 class Written(NamedTuple):
@@ -31,6 +49,9 @@ class Written(NamedTuple):
     """What is different in it now, a line each; nothing secret."""
     file: str
     backup: str | None
+    """The file as it was."""
+    undo: str | None
+    """The command that takes it back; None where nothing was changed."""
     remarks: tuple[str, ...]
 
 
@@ -48,155 +69,199 @@ class Job(NamedTuple):
     """What is to be written: exactly one of `command` and `url` is what the entry leads to."""
 
     host: Host
-    where: Where
+    machine: Machine
     home: str
-    """Interlock's home, for the backup."""
+    """Interlock's home, for the record."""
     name: str
-    entry: Entry
+    rendered: Rendered
     command: tuple[str, ...] | None
     url: str
 
 
+@dataclass(slots=True)
+class _Work:
+    """A job, and what stands in the file now."""
+
+    job: Job
+    place: Place
+    path: str
+    text: bytes = b""
+    there: dict[str, Declaration] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> str:
+        """Of the entry: the name, or how it is spelt already where the host makes no difference."""
+        adapter = self.job.host.adapter
+        if adapter is not None and adapter.folds_case:
+            return next((each for each in self.there if each.lower() == self.job.name.lower()), self.job.name)
+        return self.job.name
+
+    @property
+    def old(self) -> Entry | None:
+        declaration = self.there.get(self.key)
+        return None if declaration is None else declaration.raw
+
+    def refuse(self, why: str, at: At | None = None) -> Refused:
+        spot = f"{self.path}:{at[0]}:{at[1]}" if at is not None else self.path
+        return Refused(f"{spot}: {why}", self.path, snippet(self.job))
+
+
 def write(job: Job) -> Written:
     """Raises Refused."""
-    path = _path(job)
-    if job.host.format == "paste":
-        raise Refused(f"{job.host.label}'s configuration is not written by Interlock", path, snippet(job))
-    text, value = _read(job, path)
-    old = entries.at(value, job.host.root).get(job.name)
+    work = _open(job)
+    old = work.old
     if old is not None:
-        _may_replace(job, path, old)
-        if not _changed(old, job.entry):
-            return Written("unchanged", False, (), path, None, ())
-    changes = tuple(differences(old, job.entry)) if old is not None else ()
-    remarks: list[str] = []
+        _may_replace(work)
+        if not changed(old, job.rendered.entry):
+            return Written("unchanged", False, (), work.path, None, None, ())
+    changes = tuple(differences(old, job.rendered.entry)) if old is not None else ()
     if job.host.closed:
-        remarks.append(f"{job.host.label} writes this file from memory: if it is running, quit it and run this again.")
-    backup = _back_up(job, path)
-    if job.host.cli is not None and (program := _usable(job, text, old, remarks)) is not None:
-        if _by_command(job, program, path, value, replacing=old is not None, remarks=remarks):
-            return Written("command", bool(changes), changes, path, backup, tuple(remarks))
-        text, value = _read(job, path)
-        old = entries.at(value, job.host.root).get(job.name)
-    _into_file(job, path, text, _merged(old, job.entry))
-    return Written("file", bool(changes), changes, path, backup, tuple(remarks))
+        work.remarks.append(
+            f"{job.host.label} writes this file from memory: if it is running, quit it and run this again."
+        )
+    else:
+        work.remarks += job.rendered.notes
+    how: Literal["command", "file"] = "file"
+    try:
+        program = _usable(work)
+        if program is not None and _by_command(work, program):
+            how = "command"
+        else:
+            _into_file(work)
+    except refused.Refused as error:
+        raise Refused(str(error), work.path, snippet(job)) from None
+    except OSError as error:
+        raise work.refuse(f"it cannot be written: {error.strerror or error}") from None
+    return Written(how, bool(changes), changes, work.path, *_ways_back(work), tuple(work.remarks))
 
 
 def planned(job: Job) -> str:
     """What `write` would do, for --dry-run. Raises Refused where it would."""
-    path = _path(job)
-    if job.host.format == "paste":
-        raise Refused(f"{job.host.label}'s configuration is not written by Interlock", path, snippet(job))
-    text, value = _read(job, path)
-    old = entries.at(value, job.host.root).get(job.name)
+    work = _open(job)
+    old = work.old
     instead = ""
     if old is not None:
-        _may_replace(job, path, old)
-        if not _changed(old, job.entry):
-            return f"leave {path} as it is: it has this entry already"
-        instead = "".join(f"\n  {line}" for line in differences(old, job.entry))
+        _may_replace(work)
+        if not changed(old, job.rendered.entry):
+            return f"leave {work.path} as it is: it has this entry already"
+        instead = "".join(f"\n  {line}" for line in differences(old, job.rendered.entry))
         instead = f'\nThat replaces the entry "{job.name}" that is there:{instead}'
-    if job.host.cli is not None and (program := _usable(job, text, old, [])) is not None:
+    try:
+        foreseen(job.machine, _edits(work))
+    except refused.Refused as error:
+        raise Refused(str(error), work.path, snippet(job)) from None
+    program = _usable(work)
+    if program is not None:
         return "run: " + " ".join([program, *_arguments(job)]) + instead
-    return f"write into {path}:\n{snippet(job)}" + instead.lstrip("\n")
-
-
-def differences(old: Mapping[str, object], new: Entry) -> list[str]:
-    """What the new entry says differently, for people: `-` before what goes, `+` before what comes.
-
-    Of variables only the names, and whatever looks like a secret masked: a person may have written one there.
-    """
-    from interlock.journal.redact import redact
-
-    lines: list[str] = []
-    for key in new:
-        before, after = old.get(key), _merged(old, new)[key]
-        if (before or None) == (after or None):
-            continue
-        for mark, value in (("-", before), ("+", after)):
-            if value is not None:
-                lines.append(f"{mark} {key}: {redact(_in_words(value))}")
-    return lines
-
-
-def _in_words(value: object) -> str:
-    if isinstance(value, list):
-        return shlex.join(str(part) for part in value)
-    if isinstance(value, dict):
-        return ", ".join(str(name) for name in value) or "none"
-    return str(value)
-
-
-def _changed(old: Mapping[str, object], entry: Entry) -> bool:
-    """An empty member and a missing one are the same to every host."""
-    return any((old.get(key) or None) != (part or None) for key, part in _merged(old, entry).items())
+    return f"write into {work.path}:\n{snippet(job)}" + instead.lstrip("\n")
 
 
 def snippet(job: Job) -> str:
     """The entry as it would stand in the file, for a person to paste."""
-    if job.host.format == "toml":
-        return tomltext.put("", (job.host.root[0], job.name), job.entry)
-    if job.host.id == "goose":
-        lines = [f"  {job.name}:"] + [f"    {key}: {json.dumps(part)}" for key, part in job.entry.items()]
-        return "\n".join([f"{job.host.root[0]}:", *lines]) + "\n"
-    value: object = {job.name: job.entry}
-    for key in reversed(job.host.root):
-        value = {key: value}
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    found = hosts.place(job.host, job.machine)
+    if found is None:
+        return ""
+    place, path = found
+    return edited(
+        b"", _file_edits(job, place, path, Edit((*place.tables[0], job.name), _json(job.rendered.entry)))
+    ).decode()
 
 
-def _path(job: Job) -> str:
-    path = config_file(job.host, job.where)
-    if path is None:
+def _json(entry: Entry) -> Json:
+    return cast("Json", dict(entry))
+
+
+def _file_edits(job: Job, place: Place, path: str, *edits: Edit) -> FileEdits:
+    adapter = job.host.adapter
+    comments = adapter is None or keeps_comments(adapter, place)
+    return FileEdits(
+        file=path, format=place.format, comments=comments, edits=edits, list_key=LIST_KEYS.get(job.host.id)
+    )
+
+
+def _edits(work: _Work) -> list[FileEdits]:
+    """An entry that is there keeps what is not ours, unless it led there another way: then nothing of it fits."""
+    job, old = work.job, work.old
+    keep = old is not None and (job.command is None) == (entries.seen(work.there[work.key]).way == "native")
+    entry = merged(old, job.rendered.entry) if keep else dict(job.rendered.entry)
+    # Members that say what they said before are not ours: `restore` leaves them alone.
+    if keep and old is not None:
+        entry = {name: part for name, part in entry.items() if name not in old or (old[name] or None) != (part or None)}
+    edit = Edit((*work.place.tables[0], work.key), _json(entry), keep=keep)
+    return [*job.rendered.edits, _file_edits(job, work.place, work.path, edit)]
+
+
+def _open(job: Job) -> _Work:
+    found = hosts.place(job.host, job.machine)
+    if found is None:
         raise Refused(f"{job.host.label} has no configuration file")
-    return path
+    work = _Work(job, *found)
+    _read(work)
+    return work
 
 
-def _read(job: Job, path: str) -> tuple[str, dict[str, object]]:
+def _read(work: _Work) -> None:
+    job, adapter = work.job, work.job.host.adapter
     try:
-        text = entries.read_text(path) or ""
-        return text, entries.parse(text, job.host.format)
-    except jsontext.Damaged as error:
-        raise Refused(f"{path} is left as it is: {error}", path, snippet(job)) from None
+        work.text = read_bytes(job.machine, work.path) or b""
+        document = parse(work.text, work.place.format)
+        why, at = refusal(adapter, work.place, document) if adapter is not None else (None, None)
+        if why is not None:
+            raise Damaged(why, at)
+        if work.place.listed and not isinstance(inside(document.value, work.place.tables[0]), (list, type(None))):
+            raise Damaged(f"{shown(work.place.tables[0])} is no list", document.at(*work.place.tables[0]))
+    except Damaged as error:
+        raise work.refuse(f"it is left as it is: {error.why}", error.at) from None
     except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror or error}", path, snippet(job)) from None
+        raise work.refuse(f"it cannot be read: {error.strerror or error}") from None
+    work.there = _declared(work, document)
 
 
-def _may_replace(job: Job, path: str, old: Mapping[str, object]) -> None:
+def _declared(work: _Work, document: Document) -> dict[str, Declaration]:
+    adapter = work.job.host.adapter
+    found: dict[str, Declaration] = {}
+    for name, raw, _ in entries_of(document, work.place.tables[:1], work.job.machine, listed=work.place.listed):
+        if not isinstance(raw, dict) or adapter is None:
+            continue
+        declaration = Declaration(
+            host=adapter.id, scope=work.place.scope, place=work.place, spot=Spot(work.path), server=name, raw=raw
+        )
+        try:
+            declaration.entry = adapter.read(raw)
+        except BadEntry:
+            declaration.entry = None
+        found[name] = declaration
+    return found
+
+
+def _may_replace(work: _Work) -> None:
     """Only our own entry for the same URL is changed; whatever else has the name keeps it."""
-    found = entries.seen(path, job.name, old)
+    job = work.job
+    found = entries.seen(work.there[work.key])
     ours = found.way == "interlock" or (job.command is None and found.way == "native")
     if ours and entries.same_url(found.url, job.url):
         return
     leads = f"leads to {found.url}" if found.url is not None else "is another server"
-    raise Refused(f'{path} has an entry "{job.name}" already, which {leads}: choose another name with --name')
+    raise Refused(f'{work.path} has an entry "{work.key}" already, which {leads}: choose another name with --name')
 
 
-def _merged(old: Mapping[str, object] | None, entry: Entry) -> Entry:
-    """What a person added to our entry (a timeout, approvals) stays."""
-    if old is None:
-        return entry
-    merged = {**old, **entry}
-    before, new = old.get("env"), entry.get("env")
-    if isinstance(before, dict) and isinstance(new, dict):
-        merged["env"] = {**before, **new}
-    return merged
-
-
-def _usable(job: Job, text: str, old: Mapping[str, object] | None, remarks: list[str]) -> str | None:
+def _usable(work: _Work) -> str | None:
     """Path of the host's own program where it can write this entry without doing harm."""
-    cli = job.host.cli
+    job, cli, old = work.job, work.job.host.cli, work.old
     if cli is None or (job.command is None and cli.native is None):
         return None
-    program = shutil.which(cli.program, path=job.where.environ.get("PATH"))
+    program = shutil.which(cli.program, path=job.machine.environ.get("PATH"))
     if program is None:
         return None
-    if set(job.entry) & {"env_vars"} or job.entry.get("env"):
+    entry = job.rendered.entry
+    if entry.get("env_vars") or entry.get("env"):
         return None  # variables by reference are something that no host's command can write
-    if old is not None and cli.remove is None:
+    if old is not None and (cli.remove is None or any(part for name, part in old.items() if name not in entry)):
         return None  # its other fields would be lost
-    if cli.drops_comments and "#" in text:
-        remarks.append(f"`{cli.program} mcp add` would drop the comments in the file, so it was edited instead.")
+    if cli.drops_comments and b"#" in work.text:
+        work.remarks.append(f"`{cli.program} mcp add` would drop the comments in the file, so it was edited instead.")
         return None
     return program
 
@@ -210,39 +275,50 @@ def _arguments(job: Job) -> list[str]:
     return cli.native(job.name, job.url) if cli.native is not None else []
 
 
-def _by_command(
-    job: Job, program: str, path: str, before: Mapping[str, object], *, replacing: bool, remarks: list[str]
-) -> bool:
+def _by_command(work: _Work, program: str) -> bool:
     """Whether the file says afterwards what it should, and of other entries what it said before."""
-    cli = job.host.cli
+    job, cli = work.job, work.job.host.cli
     if cli is None:
         return False
-    try:
+    before, replacing = set(work.there) - {work.key}, work.old is not None
+    told: list[subprocess.CompletedProcess[str]] = []
+
+    def act() -> None:
         if replacing and cli.remove is not None:
-            _run([program, *cli.remove(job.name)], job.where)
-        told = _run([program, *_arguments(job)], job.where)
+            _run([program, *cli.remove(job.name)], job.machine)
+        told.append(_run([program, *_arguments(job)], job.machine))
+
+    whole = Edit((*work.place.tables[0], work.key), _json(job.rendered.entry))
+    trouble = ""
+    try:
+        id = witness(_home(work), job.machine, _file_edits(job, work.place, work.path, whole), act, command=COMMAND)
     except (OSError, subprocess.TimeoutExpired) as error:
-        remarks.append(f"`{cli.program} mcp add` did not work ({error}), so the file was edited.")
+        id, trouble = "", f"`{cli.program} mcp add` did not work ({error}), so the file was edited."
+    if id:
+        work.runs.append(id)
+    _read(work)
+    if trouble:
+        work.remarks.append(trouble)
         return False
-    after = entries.at(_read(job, path)[1], job.host.root)
-    found = after.get(job.name, {})
-    wanted = {key: part for key, part in job.entry.items() if key in ("command", "args", *entries.URL_FIELDS)}
-    if any(found.get(key) != part for key, part in wanted.items()):
+    found = work.old or {}
+    wanted = {
+        name: part for name, part in job.rendered.entry.items() if name in ("command", "args", *entries.URL_FIELDS)
+    }
+    if any(found.get(name) != part for name, part in wanted.items()):
         from interlock.journal.redact import redact
 
-        words = (told.stderr.strip() or told.stdout.strip() or f"exit code {told.returncode}").splitlines()[-1]
-        remarks.append(
+        words = (told[0].stderr.strip() or told[0].stdout.strip() or f"exit code {told[0].returncode}").splitlines()[-1]
+        work.remarks.append(
             f"`{cli.program} mcp add` did not write the entry ({redact(words)[:200]}), so the file was edited."
         )
         return False
-    others = {name for name in entries.at(before, job.host.root) if name != job.name}
-    lost = sorted(others - set(after))
+    lost = sorted(before - set(work.there))
     if lost:
-        remarks.append(f"`{cli.program} mcp add` removed {', '.join(lost)}: the backup has it.")
+        work.remarks.append(f"`{cli.program} mcp add` removed {', '.join(lost)}: `interlock restore` brings it back.")
     return True
 
 
-def _run(command: Sequence[str], where: Where) -> subprocess.CompletedProcess[str]:
+def _run(command: Sequence[str], machine: Machine) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -250,73 +326,38 @@ def _run(command: Sequence[str], where: Where) -> subprocess.CompletedProcess[st
         text=True,
         errors="replace",
         timeout=CLI_SECONDS,
-        env=dict(where.environ),
-        cwd=where.home if os.path.isdir(where.home) else None,  # in no project, so nothing lands in one
+        env=dict(machine.environ),
+        cwd=machine.home if os.path.isdir(machine.home) else None,  # in no project, so nothing lands in one
         check=False,
     )
 
 
-def _into_file(job: Job, path: str, text: str, entry: Entry) -> None:
-    try:
-        if job.host.format == "toml":
-            changed = tomltext.put(text, (job.host.root[0], job.name), entry)
-        else:
-            changed = jsontext.put(text, (*job.host.root, job.name), entry, comments=job.host.format == "jsonc")
-    except jsontext.Damaged as error:
-        raise Refused(f"{path} is left as it is: {error}", path, snippet(job)) from None
-    try:
-        if (entries.read_text(path) or "") != text:
-            raise Refused(f"{path} was changed by another program just now: run this again", path, snippet(job))
-        _replace(os.path.realpath(path), changed.encode("utf-8"))
-    except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror or error}", path, snippet(job)) from None
+def _into_file(work: _Work) -> None:
+    applied = apply(_home(work), work.job.machine, _edits(work), command=COMMAND)
+    if applied.id:
+        work.runs.append(applied.id)
 
 
-def _replace(path: str, content: bytes) -> None:
-    """In one step, with the modes that the file has; a symbolic link to it stays one (the caller resolved it)."""
+def _home(work: _Work) -> Path:
+    """Where the original is recorded: in Interlock's home; where none can be made, in a folder beside the file."""
+    home = Path(work.job.home)
     try:
-        mode = os.stat(path).st_mode & 0o777
-    except FileNotFoundError:
-        mode = 0o600
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
-
-
-def _back_up(job: Job, path: str) -> str | None:
-    """A copy that only the user can read, since other entries may hold secrets: in Interlock's home, else beside the file."""
-    if not os.path.exists(path):
-        return None
-    folder = os.path.join(job.home, "backups")
-    try:
-        private_folder(job.home)
-        private_folder(folder)
+        for folder in (home, home / "changes", home / "locks"):
+            private_folder(str(folder))
     except OSError:
-        folder = os.path.dirname(path)
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    try:
-        for attempt in range(100):
-            backup = os.path.join(
-                folder, f"{os.path.basename(path)}.{stamp}{f'-{attempt}' if attempt else ''}.{job.host.id}.backup"
-            )
-            try:
-                descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-            except FileExistsError:
-                continue
-            with open(descriptor, "wb") as target, open(path, "rb") as source:
-                shutil.copyfileobj(source, target)
-            return backup
-    except OSError as error:
-        raise Refused(f"no backup of {path} could be made ({error.strerror or error}), so it is not changed") from None
-    raise Refused(f"no backup of {path} could be made, so it is not changed")
+        home = Path(os.path.dirname(work.job.machine.real(work.path)), ".interlock")
+        for folder in (home, home / "changes"):
+            private_folder(str(folder))
+    return home
+
+
+def _ways_back(work: _Work) -> tuple[str | None, str | None]:
+    """The original's copy, where there was a file, and the command that puts it back."""
+    home = _home(work)
+    run = recorded(home, work.runs[0]) if work.runs else None
+    if run is None:
+        return None, None
+    copy = next((file.copy for file in run.files if file.path == work.path), None)
+    usual = home == Path(work.job.machine.home, ".interlock")
+    undo = shlex.join(["interlock", "restore", run.id, *([] if usual else ["--home", str(home)])])
+    return None if copy is None else str(folder_of(home, run.id) / copy), undo

@@ -65,6 +65,13 @@ class Host:
         return adapter is not None and "http" in (adapter.transports.value or ())
 
     @property
+    def own_secrets(self) -> bool:
+        """What an entry refers to is kept in the host, and not in its environment."""
+        adapter = self.adapter
+        known = adapter.variables.value if adapter is not None else None
+        return known is not None and known.forms[:1] == ("${{ secrets.V }}",)
+
+    @property
     def closed(self) -> bool:
         """It writes its file from memory: it must not run while the file is changed."""
         adapter = self.adapter

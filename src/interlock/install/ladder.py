@@ -60,14 +60,14 @@ def choose(host: Host, machine: Machine) -> Choice:
             (f"A plugin of {host.label} carries the bridge already: {machine.plugin.name} in {machine.plugin.file}.",),
         )
     reasons = [f"No plugin of {host.label} carries the bridge to this URL."]
-    if host.bridge is None:
+    if host.adapter is None:
         reasons.append(f"{host.label} starts no local process, so it cannot run the bridge.")
     elif machine.no_process is not None:
         reasons.append(f"The bridge cannot be started on this machine: {machine.no_process}.")
     else:
         reasons.append(f"{host.label} starts local processes, and the launcher runs here: the bridge.")
         return Choice(Rung.BRIDGE, "a local bridge", tuple(reasons))
-    if host.native is not None and host.authorizes:
+    if host.takes_urls and host.authorizes:
         reasons.append(f"{host.label} can connect to the URL by itself and sign in: its own HTTP connection.")
         return Choice(Rung.NATIVE, f"{host.label}'s own HTTP connection", tuple(reasons), PRICE)
     if host.by_hand is not None and host.authorizes:
@@ -75,7 +75,7 @@ def choose(host: Host, machine: Machine) -> Choice:
             f"{host.label} can connect and sign in by itself, but no file is for that: add the URL by hand "
             f"({host.by_hand}). {PRICE}"
         )
-    elif host.native is None:
+    elif not host.takes_urls:
         reasons.append(f"{host.label} takes no URL of a server.")
     elif host.authorizes is None:
         reasons.append(f"Whether {host.label} can sign in to a server by itself is not known, so no entry is written.")
@@ -86,6 +86,6 @@ def choose(host: Host, machine: Machine) -> Choice:
 
 
 def _missing(host: Host, machine: Machine) -> str:
-    if host.bridge is None:
+    if host.adapter is None:
         return f"a way for {host.label} to start a program; use a host that can, or its own connectors."
     return f"a way to start the bridge here ({machine.no_process}). Repair that and run this again."

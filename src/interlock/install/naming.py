@@ -29,6 +29,12 @@ def trouble_with(name: str, host: Host) -> str | None:
     """Why a host may not take the name; None where all do."""
     if not _ALLOWED.match(name):
         return f"{name!r} cannot be an entry's name: letters, digits, `-` and `_`, at most 64"
-    if name in host.reserved:
+    adapter = host.adapter
+    if adapter is None:
+        return None
+    if name in adapter.reserved:
         return f"{host.label} keeps the name {name!r} for itself"
+    pattern = adapter.server_names.value
+    if pattern is not None and not re.search(pattern, name):
+        return f"{host.label} starts no server with the name {name!r}"
     return None

@@ -153,6 +153,35 @@ def test_approval(tmp_path: Path, project: Settings, where: str, content: Settin
     assert fake.states(reading)[("p", own)] == ("shadowed" if state == "effective" else "effective")
 
 
+@pytest.mark.parametrize(
+    ("path", "state"),
+    [
+        (("sub", ".claude", "settings.json"), "effective"),
+        (("sub", ".claude", "settings.local.json"), "effective"),
+        ((".claude", "settings.local.json"), "effective"),
+        ((".claude", "settings.json"), "blocked"),
+    ],
+)
+def test_whose_settings_count_below_the_root(tmp_path: Path, path: tuple[str, ...], state: str) -> None:
+    on = fake.machine(tmp_path)
+    main(on, hasTrustDialogAccepted=True)
+    near = shared(on, {"p": ONE})
+    fake.put(on, on.join(on.folder, *path), {"enableAllProjectMcpServers": True})
+    assert fake.states(look(replace(on, folder=on.join(on.folder, "sub")))) == {("p", near): state}
+
+
+@pytest.mark.parametrize(
+    ("trusted", "state"), [("/home/ada/work/app/sub", "effective"), ("/home/ada/work/app", "effective")]
+)
+def test_trust_between_the_folder_and_the_root(tmp_path: Path, trusted: str, state: str) -> None:
+    on = fake.machine(tmp_path)
+    fake.put(on, on.user(".claude.json"), {"projects": {trusted: {"hasTrustDialogAccepted": True}}})
+    near = shared(on, {"p": ONE})
+    below = replace(on, folder=on.join(on.folder, "sub"))
+    settings(below, "project", {"enableAllProjectMcpServers": True})
+    assert fake.states(look(below)) == {("p", near): state}
+
+
 def test_trust_of_a_folder_above_is_not_enough(tmp_path: Path) -> None:
     on = fake.machine(tmp_path)
     fake.put(on, on.user(".claude.json"), {"projects": {"/home/ada/work": {"hasTrustDialogAccepted": True}}})
@@ -199,6 +228,15 @@ def test_a_denied_server_still_hides_the_one_behind_it(tmp_path: Path) -> None:
     main(on, {"a": ONE}, mcpServers={"a": TWO})
     settings(on, "user", {"deniedMcpServers": [{"serverCommand": ["two", "-x"]}]})
     assert {each.scope: each.state for each in look(on).declarations} == {"local": "blocked", "user": "shadowed"}
+
+
+def test_of_what_is_neither_approved_nor_allowed_the_policy_is_named(tmp_path: Path) -> None:
+    on = fake.machine(tmp_path)
+    main(on)
+    shared(on, {"p": ONE})
+    settings(on, "user", {"deniedMcpServers": [{"serverName": "p"}]})
+    (found,) = look(on).declarations
+    assert (found.state, found.decided_by.rule) == ("blocked", "policy")
 
 
 def test_allow_lists_of_several_files_are_one(tmp_path: Path) -> None:

@@ -33,7 +33,11 @@ def test_the_stores_file_is_the_one_where_it_is_there(tmp_path: Path) -> None:
     on = fake.machine(tmp_path, "windows")
     fake.put(on, STORE, SERVERS)
     fake.put(on, PLAIN, {"mcpServers": {"a": {"command": "two"}}})
-    assert fake.states(fake.look("claude-desktop", on)) == {("a", STORE): "effective", ("a", PLAIN): "shadowed"}
+    reading = fake.look("claude-desktop", on)
+    # Each installation has its own; whether there is a plain one too cannot be seen.
+    assert fake.states(reading) == {("a", STORE): "effective", ("a", PLAIN): "effective"}
+    codes = {each.file: [problem.code for problem in each.problems] for each in reading.declarations}
+    assert codes == {STORE: [], PLAIN: ["place-uncertain"]}
 
 
 def test_a_file_that_cannot_be_read_counts_as_empty(tmp_path: Path) -> None:

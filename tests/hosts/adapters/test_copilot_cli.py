@@ -82,6 +82,23 @@ def test_a_folder_that_is_not_trusted_adds_nothing(
     assert ("folder-untrusted" in fake.codes(reading)) is (state == "blocked")
 
 
+def test_each_file_needs_the_trust_of_its_own_folder(tmp_path: Path) -> None:
+    on = fake.machine(tmp_path)
+    trust(on, on.join(on.folder, "sub"))
+    root, deep = project(on, {"a": ONE}), project(on, {"b": ONE}, "sub", ".github", "mcp.json")
+    below = replace(on, folder=on.join(on.folder, "sub"))
+    assert fake.states(look(below)) == {("b", deep): "effective", ("a", root): "blocked"}
+
+
+def test_a_repositorys_list_counts_in_a_trusted_folder_only(tmp_path: Path) -> None:
+    on = fake.machine(tmp_path)
+    trust(on, on.join(on.folder, "sub"))
+    own = user(on, {"mcpServers": {"a": ONE}})
+    fake.put(on, on.join(on.folder, ".github", "copilot", "settings.json"), {"disabledMcpServers": ["a"]})
+    assert fake.states(look(on)) == {("a", own): "effective"}
+    assert fake.states(look(replace(on, folder=on.join(on.folder, "sub")))) == {("a", own): "disabled"}
+
+
 @pytest.mark.parametrize(
     "where",
     [
@@ -92,6 +109,7 @@ def test_a_folder_that_is_not_trusted_adds_nothing(
 )
 def test_the_lists_of_disabled_servers(tmp_path: Path, where: str) -> None:
     on = fake.machine(tmp_path)
+    trust(on)
     own = user(on, {"mcpServers": {"a": ONE, "b": {**ONE, "disabled": True}}})
     file = fake.put(on, on.user(*where.split("/")), {"disabledMcpServers": ["a"]})
     reading = look(on)
@@ -178,9 +196,19 @@ def test_a_broken_workspace_file_takes_itself_down_and_a_broken_users_file_all(t
 def test_what_is_never_read(tmp_path: Path, path: str, key: str) -> None:
     on = fake.machine(tmp_path)
     file = fake.put(on, on.user(*path.split("/")), {key: {"a": ONE}})
+    fake.put(on, on.user(".copilot", "config.json"), "{}")
     reading = look(on)
     assert fake.states(reading) == {("a", file): "never-read"}
     assert reading.declarations[0].problems[0].todo
+    # What another host rightly reads is worth no more than a word.
+    assert reading.declarations[0].problems[0].severity == ("note" if ".vscode" in path else "problem")
+
+
+@pytest.mark.parametrize("path", [".mcp.json", ".vscode/mcp.json"])
+def test_other_hosts_files_are_looked_at_only_where_it_is(tmp_path: Path, path: str) -> None:
+    on = fake.machine(tmp_path)
+    project(on, {"a": ONE}, *path.split("/"))
+    assert look(on).declarations == []
 
 
 STDIO: dict[str, object] = {"type": "stdio", "command": "uvx", "args": ["issues-mcp"]}
@@ -230,6 +258,7 @@ def test_off_is_a_list_elsewhere_and_is_read_back(tmp_path: Path, scope: str, fi
     after = fake.applied(on, edits)
     assert "// mine" in after
     fake.put(on, file, after)
+    trust(on)
     user(on, {"mcpServers": {"issues": dict(made.entry)}})
     assert look(on).declarations[0].state == "disabled"
     assert json.loads(after.replace("// mine", ""))["disabledMcpServers"] == ["x", "issues"]

@@ -151,6 +151,7 @@ def test_disabled_in_an_entry_does_nothing(tmp_path: Path) -> None:
         ('{\n  "mcpServers": {"a": {"command": "one"},}\n}', (2, 41)),
         ('\ufeff{"mcpServers": {"a": {"command": "one"}}}', (1, 1)),
         ('{\n  "mcpServers": {\n', (1, 1)),
+        ("", (1, 1)),
     ],
 )
 def test_one_fault_in_a_file_and_it_does_not_start(tmp_path: Path, content: str, at: tuple[int, int]) -> None:

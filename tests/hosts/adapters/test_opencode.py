@@ -96,6 +96,32 @@ def test_half_an_entry_switches_off(tmp_path: Path, switch: Raw) -> None:
     assert (spot.file, spot.line) == (near, 4)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "state"),
+    [
+        ({"disabled": True}, {}, "disabled"),
+        ({"disabled": True}, {"enabled": True}, "effective"),
+        ({"disabled": False}, {"enabled": False}, "disabled"),
+        ({"enabled": True}, {"disabled": True}, "disabled"),
+        ({"enabled": False}, {"disabled": False}, "effective"),
+        ({}, {"enabled": True, "disabled": True}, "effective"),
+        ({"enabled": False}, {"enabled": True, "disabled": True}, "effective"),
+    ],
+)
+def test_both_switches_are_one(tmp_path: Path, low: Raw, high: Raw, state: str) -> None:
+    on = fake.machine(tmp_path)
+    user(on, {"mcp": {"x": local("one", **low)}})
+    near = project(on, {"mcp": {"x": local("two", **high)}})
+    assert fake.states(look(on))[("x", near)] == state
+
+
+def test_an_entry_of_the_newer_form_is_on_unless_it_says_otherwise(tmp_path: Path) -> None:
+    on = fake.machine(tmp_path)
+    user(on, {"mcp": {"x": local("one", enabled=False)}})
+    near = project(on, {"mcp": {"servers": {"x": local("two")}}})
+    assert fake.states(look(on))[("x", near)] == "effective"
+
+
 def test_half_an_entry_alone_starts_nothing_and_breaks_nothing(tmp_path: Path) -> None:
     on = fake.machine(tmp_path)
     own = user(on, {"mcp": {"x": {"enabled": True}, "y": local("one")}})

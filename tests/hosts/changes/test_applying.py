@@ -202,3 +202,17 @@ def test_without_a_place_for_the_record_nothing_is_changed(home: Path, machine: 
     with pytest.raises(Refused, match="folder cannot be made"):
         apply(home, machine, [change("a.json", ("x", 1))], command="c")
     assert disk.read("a.json") == b"{}"
+
+
+def test_what_runs_left_that_died_before_they_had_a_record_goes_after_a_day(
+    home: Path, machine: Machine, disk: Disk
+) -> None:
+    apply(home, machine, [change("a.json", ("x", 1))], command="c")
+    for name in ("old", "new"):
+        (home / "changes" / name).mkdir()
+        (home / "changes" / name / "0.before").write_bytes(b"{}")
+    os.utime(home / "changes" / "old", (0, 0))
+    os.utime(home / "changes" / history(home)[0].id, (0, 0))
+    apply(home, machine, [change("a.json", ("y", 1))], command="c")
+    assert len(history(home)) == 2
+    assert {path.name for path in (home / "changes").iterdir()} == {"new", *(run.id for run in history(home))}

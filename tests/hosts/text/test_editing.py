@@ -127,6 +127,14 @@ _PUT_TOML = [
         "[m.y]\nk = 1\n\n# about z\n[z]\n",
         '[m.y]\nk = 1\n\n[m.x]\ncommand = "i"\nargs = ["connect"]\n\n# about z\n[z]\n',
     ),
+    (
+        "[m.y]\nk = 1\n# a = 2\n\n# about z\n[z]\n",
+        '[m.y]\nk = 1\n# a = 2\n\n[m.x]\ncommand = "i"\nargs = ["connect"]\n\n# about z\n[z]\n',
+    ),
+    (
+        "[m.y]\nk = 1\n# about z\n[z]\n",
+        '[m.y]\nk = 1\n\n[m.x]\ncommand = "i"\nargs = ["connect"]\n# about z\n[z]\n',
+    ),
     ("m = {}\n", 'm = { x = { command = "i", args = ["connect"] } }\n'),
     ("m = {y = 1}\n", 'm = {y = 1, x = { command = "i", args = ["connect"] }}\n'),
     ("m.y.k = 1\n", 'm.y.k = 1\nm.x = { command = "i", args = ["connect"] }\n'),
@@ -172,6 +180,10 @@ _PUT_YAML = [
     ("a: 1", "a: 1\nm:\n  x:\n    command: i\n    args:\n      - connect"),
     ("m: # none\n", "m: # none\n  x:\n    command: i\n    args:\n      - connect\n"),
     ("m: {} # none\r\nz: 1\r\n", "m: # none\r\n  x:\r\n    command: i\r\n    args:\r\n      - connect\r\nz: 1\r\n"),
+    (
+        "m:\n  y:\n    a: 1\n    # b: 2\n  # about more\nz: 1\n",
+        "m:\n  y:\n    a: 1\n    # b: 2\n  x:\n    command: i\n    args:\n      - connect\n  # about more\nz: 1\n",
+    ),
     ("m: {y: 1}\n", "m: {y: 1, x: {command: i, args: [connect]}}\n"),
     (
         "m:\n    y:\n        t: |\n          a\n\n\n# about z\nz: 1\n",
@@ -228,7 +240,26 @@ def test_entries_in_a_list_of_maps(text: str, value: Json | _Remove, wanted: str
 
 
 _TEXTS = [
-    *("yes", "No", "", "1", "1e3", "a: b", "# c", "- x", "~", "null", "{", "a\nb", "\u2028", "é", "ключ", "'", "\\", "\x7f"),
+    *(
+        "yes",
+        "No",
+        "",
+        "1",
+        "1e3",
+        "a: b",
+        "# c",
+        "- x",
+        "~",
+        "null",
+        "{",
+        "a\nb",
+        "\u2028",
+        "é",
+        "ключ",
+        "'",
+        "\\",
+        "\x7f",
+    ),
     *("\U0001f600", "@x", "!t", "*a", "0x1f", "2026-01-01", " x ", "${A}", "$HOME", "a,b", "x]", "%a", "`", "|", "? a"),
 ]
 

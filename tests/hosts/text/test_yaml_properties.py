@@ -7,7 +7,7 @@ import random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.hosts.text.random_yaml import Writer
-from tests.hosts.text.samples import ENTRY, NEW, drop, edits, files, is_subsequence, put
+from tests.hosts.text.samples import ENTRY, KEYS, NEW, SCALARS, drop, edits, files, is_subsequence, put
 
 from interlock.hosts.text import yaml
 from interlock.hosts.text.document import Damaged, Step
@@ -89,3 +89,33 @@ def test_an_entry_changes_and_nothing_else(
     if len(servers) > 1:
         others = edited(content, edits("yaml", drop(name)))
         assert is_subsequence(others, after)
+
+
+def _first(entry: tuple[str, object]) -> str:
+    return entry[0]
+
+
+@given(
+    st.lists(st.tuples(KEYS, st.dictionaries(KEYS, SCALARS, max_size=3)), min_size=1, max_size=4, unique_by=_first),
+    _CHANCES,
+)
+def test_entries_in_a_list_of_maps(entries: list[tuple[str, dict[str, object]]], chance: random.Random) -> None:
+    value: dict[str, object] = {
+        "a": 1,
+        "servers": [{**members, "name": name} for name, members in entries],
+        "z": {"b": []},
+    }
+    content = written(value, chance)
+    added = edited(content, edits("yaml", put(), list_key="name"))
+    assert isinstance(ENTRY, dict)
+    assert same(
+        yaml.parse(added).value,
+        {**value, "servers": [*value["servers"], {"name": NEW, **ENTRY}]},  # type: ignore[misc]
+    )
+    assert is_subsequence(content, added)
+    assert edited(added, edits("yaml", drop(), list_key="name")) == content
+    name = chance.choice(entries)[0]
+    left = edited(content, edits("yaml", drop(name), list_key="name"))
+    rest = [{**members, "name": other} for other, members in entries if other != name]
+    assert same(yaml.parse(left).value, {**value, "servers": rest})
+    assert not rest or is_subsequence(left, content)

@@ -23,7 +23,7 @@ async def check(examination: Examination) -> list[Finding]:
         by_rule: dict[tuple[str, str], list[str]] = {}
         for entry, decision in judged(each, examination.host):
             named = examination.tool is None or entry.canonical.item == examination.tool
-            if named and decision.answer is Answer.ALLOW and decision.gate == "approval":
+            if named and decision.answer is Answer.ALLOW:
                 by_rule.setdefault((decision.rule or each.where, decision.reason), []).append(entry.canonical.item)
         for (rule, reason), names in by_rule.items():
             findings.append(_of(each.name, rule, reason, names, len(each.snapshot.tools)))

@@ -68,7 +68,8 @@ def _severity(each: Declaration, elsewhere: bool, named: bool) -> Severity:
     if elsewhere and each.state != "broken":
         return "note"
     if each.state in ("broken", "never-read"):
-        return "problem"
+        # Another host's file beside this one's is as it should be.
+        return "note" if each.state == "never-read" and each.place.shared and not named else "problem"
     if named:
         return "problem"
     return "warning" if each.state == "blocked" else "note"

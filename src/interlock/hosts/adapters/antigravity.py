@@ -86,7 +86,7 @@ def write(wanted: Wanted, machine: Machine) -> Rendered:
     file = _settings(machine)
     allow, asked = ([f"mcp({wanted.name}/{tool})" for tool in names] for names in (tools, rules.ask))
     change = united(machine, file, "json", ("permissions", "allow"), allow, asked)
-    return with_more(found, edits=elsewhere(file, "json", [change], comments=False))
+    return with_more(found, edits=elsewhere(file, "json", [change], comments=True))
 
 
 def _settings(machine: Machine) -> str:

@@ -42,8 +42,12 @@ def _stray_user(machine: Machine) -> Sequence[str]:
 
 
 def _settings(machine: Machine) -> Sequence[str]:
+    return [home(machine, "settings.json")]
+
+
+def _project_settings(machine: Machine) -> Sequence[str]:
     own = [machine.join(machine.folder, ".claude", name) for name in ("settings.json", "settings.local.json")]
-    return [home(machine, "settings.json"), *own]
+    return [each for each in own if each != home(machine, "settings.json")]
 
 
 def _problems(declaration: Declaration, machine: Machine) -> Sequence[Problem]:
@@ -104,6 +108,12 @@ ADAPTER = Adapter(
             instead="Move them to ~/.claude.json (yours) or .mcp.json (the project's).",
         ),
         Place(
+            scope="project", find=_project_settings, format="jsonc", tables=(("mcpServers",), ("mcp_servers",)), rank=0,
+            shown=".claude/settings.json",
+            known=Fact(False, "O", "Claude Code reads no servers from a settings file."),
+            instead="Move them to .mcp.json in the project's root.",
+        ),
+        Place(
             scope="user", find=lambda machine: [*main(machine), *project(machine)], format="json", rank=0,
             tables=(("servers",), ("mcp_servers",)), shown=".mcp.json (other keys)",
             known=Fact(False, "O", "Claude Code reads servers from the key `mcpServers` only."),
@@ -111,6 +121,7 @@ ADAPTER = Adapter(
         ),
     ),
     tolerance=Tolerance(
+        empty=Fact(True, "O", f"{_V}: a project's; an empty ~/.claude.json ends the program"),
         comments=Fact(False, "O", _V), trailing_comma=Fact(False, "O", _V), bom=Fact(True, "O", _V),
         duplicate_keys=Fact("last", "O"),
         fault=Fact("file", "OD", f"{_V}; a fault in ~/.claude.json ends the whole program"), bad_entry=Fact("entry", "OD", _V),
@@ -168,7 +179,12 @@ ADAPTER = Adapter(
         "plugins": Fact("a plugin's server is left out where a manual entry has the same command or URL", "D"),
         "desktop": Fact("in the desktop's Code tab claude_desktop_config.json wins, and a user's stdio server wins over "
                         ".mcp.json", "D"),
-        "project settings": Fact("of the folder that `claude` was started in, not of those above", "O", _V),
+        "project settings": Fact(
+            "of the folder that `claude` was started in, and settings.local.json of the repository's root; approvals in "
+            "~/.claude.json are moved there",
+            "O",
+            _V,
+        ),
         "writer": Fact("`claude mcp add` keeps unknown keys and indents anew; ~/.claude/backups has five copies", "O", _V),
     },
     admit=admit,

@@ -35,10 +35,15 @@ def system(machine: Machine, name: str) -> str:
 
 
 def settings(machine: Machine) -> dict[str, str]:
-    """The settings files by scope, the strongest first."""
+    """The settings files by scope, the strongest first.
+
+    Of a project: those of the working directory, and settings.local.json of the repository's root besides.
+    """
+    root = machine.repository() or machine.folder
     return {
         "managed": system(machine, "managed-settings.json"),
         "local": machine.join(machine.folder, ".claude", "settings.local.json"),
+        "local of the root": machine.join(root, ".claude", "settings.local.json"),
         "project": machine.join(machine.folder, ".claude", "settings.json"),
         "user": home(machine, "settings.json"),
     }
@@ -63,6 +68,17 @@ def of_project(reading: Reading, name: str) -> tuple[object, Spot] | None:
         if found is not None:
             return found
     return None
+
+
+def is_trusted(reading: Reading) -> bool:
+    """Of the working directory, or of a folder above it up to the repository's root."""
+    file = main(reading.machine)[0]
+    for folder in reading.machine.project_folders():
+        for key in (folder, folder.replace("\\", "/")):
+            found = at(reading, file, "projects", key, "hasTrustDialogAccepted")
+            if found is not None and found[0] is True:
+                return True
+    return False
 
 
 def names(found: tuple[object, Spot] | None) -> dict[str, Spot]:

@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from interlock.hosts.adapters.claude_code_files import at, main, names, of_project, safe, settings
+from interlock.hosts.adapters.claude_code_files import at, is_trusted, main, names, of_project, safe, settings
 from interlock.hosts.declaration import Decision, Declaration, Problem, Spot
 from interlock.hosts.entry import Approval, Entry
-from interlock.hosts.reading import BadEntry, Reading, read_bytes, refuse
+from interlock.hosts.reading import Reading, read_bytes
 from interlock.hosts.text.document import Damaged
 
 RESERVED = frozenset(("workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"))
@@ -25,7 +25,13 @@ def admit(reading: Reading) -> None:
         if each.state != "effective" or each.server is None:
             continue
         if each.server in RESERVED:
-            refuse(each, BadEntry("the name is reserved by Claude Code", todo="Give it another name."))
+            why = "the name is reserved by Claude Code"
+            each.state, each.decided_by = "broken", Decision("invalid-entry", each.spot, why)
+            each.problems.append(
+                Problem(
+                    "name-reserved", "problem", f"{why}: it is skipped.", spot=each.spot, todo="Give it another name."
+                )
+            )
         elif each.scope != "project":
             continue
         elif (spot := off.get(safe(each.server))) is not None:
@@ -43,7 +49,7 @@ def admit(reading: Reading) -> None:
 
 def _approvals(reading: Reading) -> tuple[dict[str, Spot], dict[str, Spot], Spot | None]:
     """Refused names, approved names, and where all are approved. What a project says of itself counts in a trusted one only."""
-    trusted = (found := of_project(reading, "hasTrustDialogAccepted")) is not None and found[0] is True
+    trusted = is_trusted(reading)
     off = names(of_project(reading, "disabledMcpjsonServers"))
     approved = names(of_project(reading, "enabledMcpjsonServers")) if trusted else {}
     all_: Spot | None = None
@@ -91,13 +97,14 @@ def judge(reading: Reading) -> None:
     allowed = _rules(reading, "allowedMcpServers")
     for each in reading.declarations:
         entry = each.runs
-        if each.state != "effective" or each.server is None or entry is None:
+        waits = each.state == "blocked" and each.decided_by.rule == "not-approved"
+        if (each.state != "effective" and not waits) or each.server is None or entry is None:
             continue
         spot = _denied(denied, each.server, entry) or _not_allowed(allowed, each.server, entry)
         if spot is not None:
             each.state = "blocked"
             each.decided_by = Decision("policy", spot[0], spot[1])
-        elif safe(each.server) in off:
+        elif not waits and safe(each.server) in off:
             each.state, each.decided_by = "disabled", Decision("list-off", off[safe(each.server)], "disabledMcpServers")
         _permissions(reading, each)
 

@@ -25,7 +25,13 @@ def _files(machine: Machine) -> list[str]:
     if machine.platform != "windows":
         return [plain_file]
     store = machine.local_application("Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", "Claude", _NAME)
-    return [store, plain_file] if exists(machine, store) else [plain_file, store]
+    return [store] if exists(machine, store) else [plain_file]
+
+
+def _beside(machine: Machine) -> list[str]:
+    """The plain file where the package has its own: only a second, plain installation reads it."""
+    plain_file = machine.application("Claude", _NAME)
+    return [] if plain_file in _files(machine) else [plain_file]
 
 
 def read(raw: Mapping[str, object]) -> Entry:
@@ -60,6 +66,13 @@ ADAPTER = Adapter(
                        "modelcontextprotocol.io/docs/develop/connect-local-servers, anthropics/claude-code#26073"),
             writes=True,
         ),
+        Place(
+            scope="user", find=_beside, format="json", tables=(("mcpServers",),), rank=5,
+            shown="Claude/claude_desktop_config.json (beside the Store's)",
+            known=Fact(None, "X", "Claude from the Store has a file of its own and does not read this one; a plain "
+                       "installation reads only this one. Which of the two is started cannot be seen.",
+                       "anthropics/claude-code#26073"),
+        ),
     ),
     tolerance=Tolerance(
         comments=unknown("a comment in the file; keep a copy, it may be written over"),
@@ -70,7 +83,8 @@ ADAPTER = Adapter(
                    "anthropics/claude-code#32345, #59640, #63651"),
         bad_entry=unknown("an entry without a command beside a right one"),
     ),
-    merge=Fact("single", "D", "One file. A Store and a plain installation have one each."),
+    merge=Fact("single", "D", "One file. A Store and a plain installation have one each, and neither reads the other's."),
+    settle=lambda reading: None,
     transports=Fact(frozenset(("stdio",)), "D", "URLs are added as connectors, in its settings."),
     variables=Fact(Variables(forms=()), "D", "None is documented."),
     child_env=Fact(SDK_ENV, "D", "A limited set; the names are the MCP SDK's.", "modelcontextprotocol.io/docs/tools/debugging"),

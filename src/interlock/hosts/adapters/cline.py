@@ -122,7 +122,7 @@ ADAPTER = Adapter(
     fields=_FIELDS,
     server_names=unknown("names with a space, a dot and a slash"),
     expands_home=unknown("`~/server` as the command"),
-    timeouts=Fact("`timeout` in SECONDS, 60 unless set, 1 to 3600", "S", source=_SCHEMA),
+    timeouts=Fact("`timeout` in SECONDS, 60 unless set, 1 at least", "S", source=_SCHEMA),
     approvals=Fact("`autoApprove`: names of tools that run unasked", "S", source=_SCHEMA),
     tool_lists=Fact("None: a tool cannot be forbidden in the file.", "S", source=_SCHEMA),
     gates=Fact("Servers that a company sends have `remoteConfigured`.", "S"),

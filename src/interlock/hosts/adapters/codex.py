@@ -224,6 +224,7 @@ ADAPTER = Adapter(
         ),
     ),
     tolerance=Tolerance(
+        empty=Fact(True, "S", "TOML: nothing is said"),
         comments=Fact(True, "O", _V), trailing_comma=unknown("TOML has none of JSON's"), bom=Fact(True, "O", _V),
         duplicate_keys=Fact("error", "O", _V), fault=Fact("host", "O", f"{_V}: it refuses its whole configuration"),
         bad_entry=Fact("host", "O", f"{_V}: it refuses its whole configuration"),

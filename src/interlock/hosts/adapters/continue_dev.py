@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from interlock.hosts.adapter import Adapter, CallableNames, Merge, Tolerance, Variables
@@ -25,6 +26,7 @@ _FIELDS = frozenset(
 )  # fmt: skip
 _WORDS: Mapping[str, Transport] = {"stdio": "stdio", "sse": "sse", "streamable-http": "http", "http": "http"}
 _OURS = "interlock.yaml"
+_LOADER = "continuedev/continue core/context/mcp/json/loadJsonMcpConfigs.ts"
 
 
 def _home(machine: Machine, *parts: str) -> str:
@@ -33,11 +35,22 @@ def _home(machine: Machine, *parts: str) -> str:
 
 def _blocks(folder: Callable[[Machine], list[str]], *endings: str) -> Callable[[Machine], list[str]]:
     return lambda machine: [
-        machine.join(each, name)
+        path
         for each in folder(machine)
-        for name in machine.names_in(each)
-        if name.endswith(endings) and name != _OURS
+        for path in _inside(machine, each)
+        if path.endswith(endings) and path != machine.join(each, _OURS)
     ]
+
+
+def _inside(machine: Machine, folder: str) -> Iterator[str]:
+    """Every file of a folder, and of the folders in it."""
+    for name in machine.names_in(folder):
+        path = machine.join(folder, name)
+        real = machine.real(path)
+        if not os.path.isdir(real):
+            yield path
+        elif not name.startswith(".") and name != "node_modules" and not os.path.islink(real):
+            yield from _inside(machine, path)
 
 
 def _user_folder(machine: Machine) -> list[str]:
@@ -97,8 +110,10 @@ def _place(
     scope: Scope, find: Callable[[Machine], list[str]], format: Format, rank: int, shown: str, *, writes: bool = False
 ) -> Place:
     return Place(
-        scope=scope, find=find, format=format, tables=(("mcpServers",),), rank=rank, shown=shown,
-        known=Fact(True, "DS", "" if format == "yaml" else "Entries as Claude Desktop writes them.", _SCHEMA), writes=writes,
+        scope=scope, find=find, format=format, tables=(("mcpServers",),), rank=rank, shown=shown, listed=format == "yaml",
+        alone=format == "json",
+        known=Fact(True, "DS", "" if format == "yaml" else "Entries as Claude Desktop writes them, or one alone, which has the "
+                   "file's name.", _SCHEMA if format == "yaml" else _LOADER), writes=writes,
     )  # fmt: skip
 
 
@@ -119,7 +134,8 @@ ADAPTER = Adapter(
         _place("user", _blocks(_user_folder, ".json"), "json", 10, "~/.continue/mcpServers/*.json"),
     ),
     tolerance=Tolerance(
-        comments=unknown("a comment in a JSON block; YAML has them"),
+        comments=Fact(None, "X", "Its editors read JSON blocks with comment-json, its command line (cn) with JSON.parse.",
+                      _LOADER),
         trailing_comma=unknown("a comma after the last member of a JSON block"),
         bom=unknown("a block saved with a byte order mark"),
         duplicate_keys=unknown("one key twice in a JSON block"),

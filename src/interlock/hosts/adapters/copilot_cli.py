@@ -60,11 +60,11 @@ def _stray_user(machine: Machine) -> Sequence[str]:
 def _admit(reading: Reading) -> None:
     _bare(reading)
     _whole(reading)
-    trusted, spot = _trusted(reading)
-    if trusted:
-        return
     for each in reading.declarations:
-        if each.scope == "project" and each.state in ("effective", "broken"):
+        if each.scope != "project" or each.state not in ("effective", "broken"):
+            continue
+        trusted, spot = _trusted(reading, _folder(reading.machine, each.file))
+        if not trusted:
             each.state = "blocked"
             each.decided_by = Decision("untrusted", spot, "trusted_folders")
             each.problems = [
@@ -102,18 +102,24 @@ def _whole(reading: Reading) -> None:
             each.state, each.decided_by = "broken", Decision("host-broken", fault.spot, fault.seen)
 
 
-def _trusted(reading: Reading) -> tuple[bool, Spot | None]:
+def _folder(machine: Machine, file: str) -> str:
+    folder = machine.paths.dirname(file)
+    return str(machine.paths.dirname(folder) if machine.paths.basename(folder) == ".github" else folder)
+
+
+def _trusted(reading: Reading, folder: str) -> tuple[bool, Spot | None]:
+    """Whether the folder that a file is of lies in a trusted one: that the working directory does is not enough."""
     machine = reading.machine
     if machine.environ.get("COPILOT_ALLOW_ALL", "").lower() == "true":
         return True, None
     file = config(machine)
     document = reading.other(file)
     value = document.value if document is not None and isinstance(document.value, dict) else {}
-    above = set(machine.upward())
+    above = set(machine.upward(folder))
     for key in ("trusted_folders", "trustedFolders"):
         folders = value.get(key)
-        for index, folder in enumerate(folders if isinstance(folders, list) else ()):
-            if isinstance(folder, str) and machine.paths.normpath(folder) in above:
+        for index, good in enumerate(folders if isinstance(folders, list) else ()):
+            if isinstance(good, str) and machine.paths.normpath(good) in above:
                 at = document.at(key, index) if document is not None else None
                 return True, Spot(file, *(at or (0, 0)))
     return False, Spot(file)
@@ -122,7 +128,8 @@ def _trusted(reading: Reading) -> tuple[bool, Spot | None]:
 def _judge(reading: Reading) -> None:
     machine = reading.machine
     off: dict[str, Spot] = {}
-    for file in (settings(machine), *repository_settings(machine)):
+    trusted, _spot = _trusted(reading, machine.folder)
+    for file in (settings(machine), *(repository_settings(machine) if trusted else ())):
         document = reading.other(file)
         value: Mapping[str, object] = document.value if document and isinstance(document.value, dict) else {}
         names = value.get("disabledMcpServers")
@@ -142,6 +149,7 @@ ADAPTER = Adapter(
     places=(
         Place(
             scope="project", find=_project, format="jsonc", tables=(("mcpServers",),), rank=30, shown=".mcp.json",
+            shared=True,
             known=Fact(True, "OD", f"{_V}; in each folder up to the repository's root, the nearest wins"), writes=True,
         ),
         Place(
@@ -150,12 +158,13 @@ ADAPTER = Adapter(
         ),
         Place(
             scope="project", find=_passed_over, format="jsonc", tables=(("mcpServers",),), rank=0, shown=".github/mcp.json",
+            shared=True,
             known=Fact(False, "O", "Copilot CLI leaves .github/mcp.json out where the same folder has a .mcp.json."),
             instead="Move the entries to the .mcp.json beside it.",
         ),
         Place(
             scope="project", find=_vscode, format="jsonc", tables=(("servers",), ("mcpServers",)), rank=0,
-            shown=".vscode/mcp.json", known=Fact(False, "OD", "Copilot CLI does not read VS Code's .vscode/mcp.json."),
+            shared=True, shown=".vscode/mcp.json", known=Fact(False, "OD", "Copilot CLI does not read VS Code's .vscode/mcp.json."),
             instead="Copy the entries to `mcpServers` in .mcp.json.",
         ),
         Place(
@@ -176,6 +185,7 @@ ADAPTER = Adapter(
         ),
     ),
     tolerance=Tolerance(
+        empty=Fact(False, "O", f"{_V}: with an empty user's file its list fails"),
         comments=Fact(True, "O", _V), trailing_comma=Fact(True, "O", _V), bom=Fact(True, "O", _V),
         duplicate_keys=unknown("one name twice with different arguments, and `copilot mcp get`"),
         fault=Fact("file", "O", f"{_V}: a workspace's file is skipped with a warning; with a broken user's file its list fails"),
@@ -231,6 +241,7 @@ ADAPTER = Adapter(
         "bare": Fact("a workspace's file may hold the entries at its top, without `mcpServers`; the user's may not", "O", _V),
         "names": Fact("names that differ in letter case are two servers", "T", source="github/copilot-cli#4478"),
     },
+    signs=lambda machine: [home(machine)],
     admit=_admit,
     judge=_judge,
 )  # fmt: skip

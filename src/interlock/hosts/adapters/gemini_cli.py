@@ -259,7 +259,7 @@ ADAPTER = Adapter(
     ),
     tolerance=Tolerance(
         comments=Fact(True, "O", _V), trailing_comma=Fact(False, "O", _V), bom=Fact(False, "O", _V),
-        duplicate_keys=Fact("last", "O", _V), fault=Fact("host", "O", f"{_V}: it does not start"),
+        empty=Fact(False, "O", _V), duplicate_keys=Fact("last", "O", _V), fault=Fact("host", "O", f"{_V}: it does not start"),
         bad_entry=Fact("entry", "O", f"{_V}: it complains and goes on; a null entry ends it"),
     ),
     merge=Fact("entry", "OS", _V),

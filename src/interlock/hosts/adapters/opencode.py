@@ -12,7 +12,7 @@ from interlock.hosts.adapter import Adapter, CallableNames, ChildEnv, Oracle, Sw
 from interlock.hosts.adapters.opencode_entry import FIELDS, check, read
 from interlock.hosts.adapters.opencode_rules import applied, edits
 from interlock.hosts.adapters.opencode_rules import wanted as wanted_rules
-from interlock.hosts.declaration import Decision
+from interlock.hosts.declaration import Decision, Declaration
 from interlock.hosts.dialect import Dialect, elsewhere, launched, rendered, times
 from interlock.hosts.fact import Fact, unknown
 from interlock.hosts.machine import Machine
@@ -87,7 +87,23 @@ def _admit(reading: Reading) -> None:
                 check(each.raw)
             except BadEntry as error:
                 refuse(each, error)
+            else:
+                _switched(each)
     reading.declarations = kept
+
+
+def _switched(declaration: Declaration) -> None:
+    """Before it merges, OpenCode turns `disabled` into `enabled`, where that does not stand beside it, and says `enabled` for
+    every entry of the newer form."""
+    raw, spots = declaration.raw, declaration.spots
+    newer = tuple(declaration.path[:2]) == ("mcp", "servers")
+    if "disabled" in raw:
+        rest = {name: value for name, value in raw.items() if name != "disabled"}
+        declaration.raw = {"enabled": raw["disabled"] is not True} | rest
+        declaration.spots = {"enabled": spots.get("disabled", declaration.spot)} | {**spots}
+    elif newer and raw.get("enabled") is None:
+        declaration.raw = {**raw, "enabled": True}
+        declaration.spots = {**spots, "enabled": declaration.spot}
 
 
 def _judge(reading: Reading) -> None:
@@ -231,6 +247,7 @@ ADAPTER = Adapter(
         ),
     ),
     tolerance=Tolerance(
+        empty=Fact(True, "O", _V),
         comments=Fact(True, "O", _V), trailing_comma=Fact(True, "O", _V), bom=Fact(True, "O", _V),
         duplicate_keys=Fact("last", "O", _V), fault=Fact("host", "O", f"{_V}: it does not start"),
         bad_entry=Fact("host", "O", f"{_V}: it does not start"),
@@ -274,6 +291,7 @@ ADAPTER = Adapter(
         "settings of an organisation (.well-known/opencode) stand in no file of this machine",
     ),
     more={
+        "schema": Fact("on every start it adds `$schema` to a configuration file that begins with `{` and has none", "O", "1.18.33"),
         "inline": Fact("$OPENCODE_CONFIG_CONTENT holds a configuration that wins over all files", "O", _V),
         "half an entry": Fact("one with only `enabled` is allowed; without a command from another file it is not listed", "O", _V),
         "stale fields": Fact("a remote entry over a local one keeps its command and environment, unused", "O", _V),

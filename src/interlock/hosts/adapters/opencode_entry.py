@@ -54,7 +54,7 @@ def read(raw: Mapping[str, object]) -> Entry:
         url=str(raw["url"]) if kind == "remote" and raw.get("url") is not None else None,
         env=_texts(raw, "environment") if kind == "local" else {},
         headers=_texts(raw, "headers") if kind == "remote" else {},
-        enabled=raw.get("enabled") is not False and raw.get("disabled") is not True,
+        enabled=raw["enabled"] is True if raw.get("enabled") is not None else raw.get("disabled") is not True,
         startup_seconds=startup / 1000 if isinstance(startup, (int, float)) else None,
         call_seconds=request / 1000 if isinstance(request, (int, float)) else None,
         oauth=_oauth(raw.get("oauth")),

@@ -183,6 +183,7 @@ ADAPTER = Adapter(
         ),
     ),
     tolerance=Tolerance(
+        empty=Fact(True, "O", _V),
         comments=Fact(True, "O", _V), trailing_comma=Fact(False, "O", _V), bom=Fact(True, "O", _V),
         duplicate_keys=Fact("last", "O", _V),
         fault=Fact("file", "O", f"{_V}: it renames the file to settings.json.corrupted.* and goes on without it, silently"),
@@ -202,9 +203,9 @@ ADAPTER = Adapter(
         CallableNames(
             form="mcp__{server}__{tool}", keep="A-Za-z0-9_.-", limit=63, overflow="middle", clash="last", filler="___", head=28,
         ),
-        "O",
-        f"{_V}: 63 characters with `___` in the middle (28 before it, as in older Gemini CLI: by its source); a server that "
-        "names a tool twice is lost whole",
+        "OS",
+        f"{_V}: 63 characters with `___` in the middle, 28 before it and 32 behind it; a server that names a tool twice is "
+        "lost whole",
     ),
     read=read,
     write=_write,

@@ -41,12 +41,15 @@ def read(raw: Mapping[str, object]) -> Entry:
     if raw.get("url") is not None and raw.get("type") is None:
         raise BadEntry("a URL needs a `type` here", "url", 'Add `"type": "streamable-http"` or `"type": "sse"`.')
     auto: dict[str, Approval] = dict.fromkeys(texts(raw, "alwaysAllow"), "auto")
+    limit = seconds(raw, "timeout")
+    if limit is not None and not 1 <= limit <= 3600:
+        raise BadEntry("`timeout` is in seconds here, from 1 to 3600", "timeout")
     return replace(
         plain(raw, kind(raw, _WORDS, strict=True), _FIELDS),
         enabled=not flag(raw, "disabled", False),
         deny=texts(raw, "disabledTools"),
         approvals=auto,
-        call_seconds=seconds(raw, "timeout"),
+        call_seconds=limit,
     )
 
 

@@ -20,7 +20,10 @@ from interlock.manifest.config import OAuth
 _DOCS = "zed.dev/docs/ai/mcp"
 _RULES = "zed.dev/docs/ai/tool-permissions"
 _SOURCE = "zed-industries/zed crates/settings_content/src/project.rs"
-_FIELDS = frozenset(("command", "args", "env", "timeout", "url", "headers", "oauth", "settings", "enabled", "remote"))
+_FIELDS = frozenset(
+    ("command", "args", "env", "timeout", "url", "headers", "oauth", "settings", "enabled", "remote", "source")
+)
+"""`source` is not read any more. Older versions asked for it and wrote it, so that it is no mistake."""
 
 
 def _user(machine: Machine) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from interlock.hosts.changes.committing import ChangedMeanwhile, Target, commit, read_bytes
+from interlock.hosts.changes.committing import ChangedMeanwhile, Target, commit, may_write, read_bytes
 from interlock.hosts.changes.locking import locked
 from interlock.hosts.changes.recording import Touched
 from interlock.hosts.changes.refused import Refused
@@ -57,6 +57,8 @@ class Applied:
 def planned(machine: Machine, edits: Sequence[FileEdits], extra: Sequence[WholeFile] = ()) -> list[Planned]:
     """Reads, and writes nothing. Raises Refused where a file cannot be changed safely."""
     targets = _targets(machine, edits, extra)
+    for each in targets:
+        may_write(each)
     return [Planned(each.file, each.before, each.after) for each in targets if each.after is not None]
 
 
@@ -95,6 +97,11 @@ def real_path(machine: Machine, file: str) -> str:
     return os.path.realpath(machine.real(file))
 
 
+def foretold(machine: Machine, edits: FileEdits) -> Target:
+    """The file as it is now and as these edits would make it. Raises Refused."""
+    return _every_target(machine, (edits,), ())[0]
+
+
 def _targets(machine: Machine, edits: Sequence[FileEdits], extra: Sequence[WholeFile]) -> list[Target]:
     """Only files that change."""
     return [each for each in _every_target(machine, edits, extra) if each.before != each.after]
@@ -125,7 +132,7 @@ def _now(file: str, real: str) -> Target:
     try:
         content = read_bytes(real)
     except OSError as error:
-        raise Refused(file, f"it cannot be read: {error.strerror or type(error).__name__}") from None
+        raise Refused(file, f"it cannot be read: {error.strerror or error}") from None
     if content is not None and len(content) > MAX_BYTES:
         raise Refused(file, "it is larger than any configuration should be")
     return Target(file=file, real=real, before=content, after=content)

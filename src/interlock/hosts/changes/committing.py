@@ -1,6 +1,6 @@
 """Several files replaced or removed, each in one step, all or none. The caller holds their locks.
 
-The order is what makes a crash harmless: first the new content beside each file, then the record with the originals, then
+The order is what makes a crash harmless: first the record with the originals, then the new content beside each file, then
 the replacements. Whatever was replaced when something fails is put back at once.
 """
 
@@ -47,6 +47,8 @@ class Target:
 def read_bytes(real: str) -> bytes | None:
     """None where there is no such file. Raises OSError."""
     try:
+        if not stat.S_ISREG(os.stat(real).st_mode):
+            raise OSError("it is no regular file")  # a pipe would be waited for without end
         with open(real, "rb") as file:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
@@ -56,8 +58,8 @@ def read_bytes(real: str) -> bytes | None:
 def commit(home: Path, command: str, targets: Sequence[Target], *, of: str | None = None) -> Run:
     """Raises ChangedMeanwhile, or Refused; then all files are as they were."""
     for target in targets:
-        _may_write(target)
-    made = {target.real: _missing_folders(target) for target in targets}
+        may_write(target)
+    made = {target.real: missing_folders(target) for target in targets}
     run = Run(
         id=recording.new_id(),
         command=command,
@@ -131,7 +133,7 @@ def _put_back(done: Sequence[Target], made: dict[str, tuple[str, ...]]) -> bool:
             if target.before is None:
                 os.unlink(target.real)
             else:
-                _make_folders(_missing_folders(target))
+                _make_folders(missing_folders(target))
                 _swap(_beside(target.real, target.before), target.real)
         except OSError:
             complete = False
@@ -140,8 +142,8 @@ def _put_back(done: Sequence[Target], made: dict[str, tuple[str, ...]]) -> bool:
     return complete
 
 
-def _may_write(target: Target) -> None:
-    """A file that its owner made read-only is not to be written, though a rename would do it."""
+def may_write(target: Target) -> None:
+    """A file that its owner made read-only is not to be written, though a rename would do it. Raises Refused."""
     try:
         status = os.stat(target.real)
     except FileNotFoundError:
@@ -166,7 +168,7 @@ def _may_write(target: Target) -> None:
         raise Refused(target.file, f"the folder {folder} is read-only")
 
 
-def _missing_folders(target: Target) -> tuple[str, ...]:
+def missing_folders(target: Target) -> tuple[str, ...]:
     """The outermost first."""
     if target.after is None and target.before is None:
         return ()
@@ -245,4 +247,4 @@ def _swap(temporary: str, real: str) -> None:
 
 
 def _said(error: OSError) -> str:
-    return error.strerror or type(error).__name__
+    return error.strerror or str(error) or type(error).__name__

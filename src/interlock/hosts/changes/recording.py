@@ -24,6 +24,7 @@ FORMAT = 1
 NAME = "record.json"
 RESTORED = "restored"
 """File in a run's folder once it has been undone; it holds when, written like an id."""
+_DEAD_SECONDS = 24 * 3600
 RESTORE = "restore"
 """The command of runs that undo another; they are not undone by themselves, only when named."""
 
@@ -87,6 +88,7 @@ def write(home: Path, run: Run, copies: Sequence[tuple[str, bytes]]) -> None:
     """Durable when it returns. Raises OSError or Refused."""
     folder = folder_of(home, run.id)
     private_folder(home / "changes")
+    _sweep(home)
     os.mkdir(folder, 0o700)
     for name, content in copies:
         write_file(folder / name, content)
@@ -103,6 +105,16 @@ def rewrite(home: Path, run: Run) -> None:
     write_file(partial, json.dumps(value, indent=2).encode())
     os.replace(partial, folder / NAME)
     sync_folder(folder)
+
+
+def _sweep(home: Path) -> None:
+    """Folders of runs that died before they had a record, and so before they changed anything."""
+    for folder in (home / "changes").iterdir():
+        with suppress(OSError):
+            if not (folder / NAME).exists() and folder.stat().st_mtime < time.time() - _DEAD_SECONDS:
+                for each in folder.iterdir():
+                    each.unlink()
+                folder.rmdir()
 
 
 def folder_of(home: Path, id: str) -> Path:

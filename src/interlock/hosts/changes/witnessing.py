@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,5 +45,6 @@ def witness(home: Path, machine: Machine, edits: FileEdits, act: Callable[[], No
             if after == before:
                 recording.forget(home, run)
             else:
-                recording.rewrite(home, replace(run, files=(replace(file, after=after),)))
+                with suppress(OSError):
+                    recording.rewrite(home, replace(run, files=(replace(file, after=after),)))
         return "" if after == before else run.id

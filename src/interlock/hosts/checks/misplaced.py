@@ -22,6 +22,8 @@ def declarations(reading: Reading) -> Iterator[Declaration]:
     for seen in reading.seen:
         if seen.path in done or seen.document is None or not isinstance(seen.document.value, dict):
             continue
+        if seen.place.known.value is False:
+            continue  # another key would not help
         done.add(seen.path)
         read = {table[0] for each in reading.seen if each.path == seen.path for table in each.place.tables if table}
         if any(not table for each in reading.seen if each.path == seen.path for table in each.place.tables):

@@ -12,6 +12,8 @@ _SAY_OFF: tuple[tuple[str, object], ...] = (("disabled", True), ("enabled", Fals
 _HARMLESS = frozenset(("$schema", "type", "name", "description", "_comment", "comment", "//", "disabled", "enabled"))
 """Said for people, or without effect where it is missing too."""
 
+_NO_FIELD = "an entry has no such field"
+"""What an adapter notes where that is established; any other note is a question that is still open."""
 _OF_REMOTE = frozenset(("url", "headers", "oauth", "auth"))
 
 
@@ -30,6 +32,14 @@ def check(subject: Subject) -> Iterator[Problem]:
         if switch is not None:
             how = f"Write `{switch.field}` = {'true' if switch.field == 'disabled' else 'false'} instead."
         runs = subject.runs is not None
+        if switch is None and runs and adapter.switch.note not in ("", _NO_FIELD):
+            yield found(
+                "switch-ignored",
+                f"`{field}: {str(off).lower()}` is no field that {adapter.label} documents: the server may STILL START.",
+                why="Nobody has established whether it is obeyed.", todo=how, field=field, spot=subject.at(field),
+                severity="warning",
+            )  # fmt: skip
+            continue
         yield found(
             "switch-ignored",
             f"`{field}: {str(off).lower()}` is ignored: "
@@ -42,6 +52,8 @@ def check(subject: Subject) -> Iterator[Problem]:
     if speaks is not None and declaration.entry.transport not in speaks:
         told |= _OF_REMOTE  # the transport is what is to be told
     ignored = list(dict.fromkeys([*declaration.entry.ignored, *(name for name in raw if read and name not in read)]))
+    if declaration.place is not None and declaration.place.shared:
+        return  # what this host passes over may be what the file's own host needs
     for name in ignored:
         if name in told or name in _HARMLESS or name.startswith(("_", "//", "x-")):
             continue

@@ -55,10 +55,9 @@ def _reference(
     knows = subject.adapter.variables.value
     if knows is None:
         return
-    if reference.form not in knows.forms:
-        yield _stays(subject, knows, kind, reference, field, spot, "does not know this spelling")
-    elif knows.fields and kind not in knows.fields:
-        yield _stays(subject, knows, kind, reference, field, spot, f"fills in nothing in `{kind}`")
+    stays = as_text(subject, kind, reference, field, spot)
+    if stays is not None:
+        yield stays
     elif not reference.default and reference.form not in INPUT and _unset(subject, entry, reference.name):
         became = {
             "literal": f"The text `{reference.text}` itself is used.",
@@ -66,6 +65,18 @@ def _reference(
             None: "What becomes of it on this host is not known.",
         }[knows.missing]
         yield found("variable-unset", f"`{reference.name}` is not set here.", why=became, field=field, spot=spot)
+
+
+def as_text(subject: Subject, kind: str, reference: Reference, field: str, spot: Spot) -> Problem | None:
+    """What is wrong where this host is known to pass the reference on as it stands; None where it fills it in, or may."""
+    knows = subject.adapter.variables.value
+    if knows is None:
+        return None
+    if reference.form not in knows.forms:
+        return _stays(subject, knows, kind, reference, field, spot, "does not know this spelling")
+    if knows.fields and kind not in knows.fields:
+        return _stays(subject, knows, kind, reference, field, spot, f"fills in nothing in `{kind}`")
+    return None
 
 
 def _stays(

@@ -40,6 +40,8 @@ class Asked:
     servers: dict[str, OracleSays] = field(default_factory=dict)
     trouble: str | None = None
     """Why there is no answer, or no whole one."""
+    installed: bool = True
+    """False: its program is not to be found, so nobody can ask."""
     refuses: bool = False
     """The host does not take its files at all: no server of it runs."""
     partial: bool = False

@@ -13,7 +13,7 @@ from interlock.hosts.declaration import Declaration
 from interlock.hosts.oracles import claude_code, codex, copilot_cli, cursor, gemini_family, goose, opencode
 from interlock.hosts.oracles.asked import ABSENT, Asked, Disagreement, OracleSays
 from interlock.hosts.oracles.known import reason
-from interlock.hosts.oracles.running import CannotRun, known_secrets, shown
+from interlock.hosts.oracles.running import CannotRun, NotInstalled, known_secrets, shown
 from interlock.hosts.reading import Reading, read_bytes
 from interlock.hosts.text.document import Damaged
 
@@ -48,7 +48,9 @@ def ask(reading: Reading, seconds: float = 60.0) -> Asked:
     try:
         asked = oracle(reading, seconds, known_secrets(reading))
     except CannotRun as error:
-        return Asked(host=host, trouble=str(error), partial=True)
+        return Asked(
+            host=host, trouble=str(error), partial=True, installed=not isinstance(error, NotInstalled)
+        )  # fmt: skip
     asked.wrote = [path for path, print in _prints(reading).items() if before[path] != print]
     return asked
 

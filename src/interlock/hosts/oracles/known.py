@@ -31,8 +31,13 @@ KNOWN = (
     ),
     Known(
         "gemini-cli", frozenset(("disabled",)), frozenset(("connected", "failed")),
-        "`gemini mcp list` starts servers of extensions that are switched off, although `gemini extensions list` says that they are off (0.61.0).",
+        "`gemini mcp list` starts servers of extensions too that `gemini extensions list` calls switched off (0.61.0).",
         _scope("extension"),
+    ),
+    Known(
+        "qwen-code", frozenset(("blocked",)), frozenset(("connected", "failed")),
+        "`qwen mcp list` starts servers that `mcp.excluded` or `mcp.allowed` keep out of a session (0.15.10).",
+        lambda declaration, asked: declaration is not None and declaration.decided_by.rule == "policy",
     ),
 )  # fmt: skip
 

@@ -50,6 +50,10 @@ class CannotRun(Exception):
     """The text says why, for people."""
 
 
+class NotInstalled(CannotRun):
+    """The host has files here, and its program is not to be found."""
+
+
 def program(machine: Machine, *names: str) -> str:
     """Where the first of these is. Raises CannotRun."""
     if machine.root is not None or machine.surrounding in ("windows-of-wsl", "wsl-of-windows"):
@@ -58,7 +62,7 @@ def program(machine: Machine, *names: str) -> str:
         found = shutil.which(name, path=machine.environ.get("PATH", os.defpath))
         if found:
             return found
-    raise CannotRun(f"`{names[0]}` is not on the PATH")
+    raise NotInstalled(f"`{names[0]}` is not on the PATH")
 
 
 def environment(machine: Machine, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -87,7 +91,7 @@ def start(
 def end(process: subprocess.Popen[bytes]) -> None:
     """It and what it started."""
     if sys.platform == "win32":
-        process.kill()
+        subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
     else:
         for number in (signal.SIGTERM, signal.SIGKILL):
             try:

@@ -2,14 +2,16 @@
 
 Observed with 2.1.332: the version in `installed_plugins.json` is the one loaded, older ones stay in the cache with a file
 `.orphaned_at`; of a marketplace that is a folder of this machine the folder itself is loaded and not the cache; where that
-folder is gone the plugin is not loaded; a project's `enabledPlugins` wins over the user's.
+folder is gone the plugin is not loaded; a project's `enabledPlugins` wins over the user's. A folder of skills that holds a
+plugin's manifest is loaded as NAME@skills-dir without being installed; a project's only where the project is trusted, and
+its servers wait for approval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.hosts.declaration import Problem, Spot
+from interlock.hosts.declaration import Decision, Problem, Spot
 from interlock.hosts.fact import Fact
 from interlock.hosts.machine import Machine
 from interlock.hosts.plugins import files
@@ -65,7 +67,33 @@ def found(machine: Machine) -> list[Plugin]:
                 Plugin(kind="claude-code", host="claude-code", name=name, origin=market, enabled=True,
                        decided_by=spot, decided=words, problems=[missing])
             )  # fmt: skip
-    return plugins
+    return plugins + list(_skills_dir(machine, home, switches))
+
+
+def _skills_dir(machine: Machine, home: str, switches: dict[str, tuple[bool, Spot, str]]) -> Iterator[Plugin]:
+    top = machine.repository() or machine.folder
+    main = machine.join(home if machine.environ.get("CLAUDE_CONFIG_DIR") else machine.home, ".claude.json")
+    trusted = files.inner(files.table(machine, main), "projects", top).get("hasTrustDialogAccepted") is True
+    for base, project in ((machine.join(home, "skills"), False), (machine.join(top, ".claude", "skills"), True)):
+        for name in files.folders(machine, base):
+            path = machine.join(base, name, ".claude-plugin", "plugin.json")
+            if not files.is_file(machine, path):
+                continue
+            plugin = Plugin(
+                kind="claude-code", host="claude-code", name=files.text_of(files.table(machine, path).get("name")) or name,
+                origin="skills-dir", folder=machine.join(base, name),
+            )  # fmt: skip
+            plugin.enabled, plugin.decided_by, plugin.decided = switches.get(
+                f"{plugin.name}@skills-dir", (True, Spot(path), "a folder of skills with a plugin's manifest is loaded")
+            )
+            if project and not trusted:
+                plugin.enabled, plugin.decided_by, plugin.decided = False, Spot(main), "the project is not trusted"
+            fill(plugin, machine, LAYOUT)
+            for server in plugin.servers:
+                if project and server.state == "effective":
+                    server.state = "blocked"
+                    server.decided_by = Decision("not-approved", server.spot, "no approval of this project's plugin")
+            yield plugin
 
 
 def _installed(machine: Machine, record: str) -> Iterator[tuple[str, Spot, dict[str, object]]]:

@@ -21,7 +21,9 @@ def join(reading: Reading, plugins: Iterable[Plugin]) -> None:
     for plugin in plugins:
         if plugin.host == host:
             plugin.servers = [_already(reading, plugin, each) or each for each in plugin.servers]
-            brought += [(plugin, each) for each in plugin.servers if all(each is not own for own in reading.declarations)]
+            brought += [
+                (plugin, each) for each in plugin.servers if all(each is not own for own in reading.declarations)
+            ]
     own = [each for each in reading.declarations if each.state != "never-read" and each.server is not None]
     for plugin, each in brought:
         if each.state == "effective" and host == "codex":

@@ -29,12 +29,19 @@ def edited(content: bytes, edits: FileEdits) -> bytes:
         return content
     try:
         after = _changed(content, edits, changes)
-        right = _equal(parsed(after, edits).value, value, edits, changes)
+        right = _equal(_proof(after, edits), value, edits, changes)
     except (IndexError, AssertionError, AttributeError, ValueError, RecursionError):
         raise Damaged(UNSAFE) from None  # a way of writing that the editor was not made for
     if not right:
         raise Damaged(UNSAFE)
     return after
+
+
+def _proof(after: bytes, edits: FileEdits) -> object:
+    try:
+        return parsed(after, edits).value
+    except Damaged:
+        raise Damaged(UNSAFE) from None
 
 
 def parsed(content: bytes, edits: FileEdits) -> Document:

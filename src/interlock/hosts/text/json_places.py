@@ -52,6 +52,17 @@ def value_end(plain: str, start: int) -> int:
     return offset
 
 
+def deeper_than(plain: str, limit: int) -> bool:
+    """Whether brackets are nested deeper, give or take the three levels that are passed in one go."""
+    depth, offset = 0, 0
+    while (offset := _TO_BRACKET.match(plain, offset).end()) < len(plain):  # type: ignore[union-attr]
+        depth += 1 if plain[offset] in "{[" else -1
+        if depth > limit:
+            return True
+        offset += 1
+    return False
+
+
 def members(plain: str, start: int) -> list[Member]:
     """Of the object or list that begins at `start`, in their order, doubled keys included."""
     found: list[Member] = []

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from interlock.hosts.text.decoding import decoded, place
 from interlock.hosts.text.document import At, Damaged, Document
 from interlock.hosts.text.json_faults import explained
-from interlock.hosts.text.json_places import Places
+from interlock.hosts.text.json_places import Places, deeper_than
 
 _NO_COMMENT = re.compile(r'[^"/]*+(?:"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"[^"/]*+)*+', re.DOTALL)
 _COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*+"|(?P<liberty>//[^\r\n]*+|/\*.*?\*/)', re.DOTALL)
 _COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[\[{,:][ \t\r\n]*+,|(?P<liberty>,)(?=[ \t\r\n]*+[}\]])', re.DOTALL)
 _LETTER = re.compile(r"[^\r\n]")
 _SPACE = " \t\r\n"
+_MAX_DEPTH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,17 @@ def loaded(read: Plain) -> tuple[object, bool]:
         return members
 
     try:
-        return json.loads(read.plain, object_pairs_hook=made, parse_constant=_no_constant), doubled
+        value = json.loads(read.plain, object_pairs_hook=made, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise explained(read.text, read.plain, error) from None
     except RecursionError:
         raise Damaged("it is nested too deeply") from None
     except ValueError as error:
         raise Damaged(str(error) if isinstance(error, _Constant) else "it holds a number that is too long") from None
+    # Whoever goes through the value by recursion may rely on it.
+    if read.plain.count("[") + read.plain.count("{") > _MAX_DEPTH and deeper_than(read.plain, _MAX_DEPTH):
+        raise Damaged("it is nested too deeply")
+    return value, doubled
 
 
 class _Constant(ValueError):

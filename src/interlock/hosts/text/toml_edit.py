@@ -17,6 +17,7 @@ from interlock.hosts.text.splicing import (
     before_break,
     begins_line,
     indent_at,
+    line_break,
     line_end,
     line_start,
     newline_at,
@@ -154,7 +155,7 @@ def _table(text: str, found: list[Statement], path: Where, value: dict[str, Json
     for depth in range(len(path) - 1, 0, -1):
         near = [number for number, each in enumerate(found) if _block(found, number)[:depth] == path[:depth]]
         if near:
-            at = found[near[-1]].end
+            at = _past_comments(text, found[near[-1]].end)
             break
     newline = newline_at(text, max(0, at - 2))
     lines = newline.join(_rendered(path, value))
@@ -163,6 +164,14 @@ def _table(text: str, found: list[Statement], path: Where, value: dict[str, Json
     if text[at - 1] != "\n":
         return text[:at] + newline * 2 + lines + text[at:]
     return text[:at] + newline + lines + newline + text[at:]
+
+
+def _past_comments(text: str, at: int) -> int:
+    """Past comments right below a table (its members that are switched off), but not those right above the next one."""
+    end = at
+    while end < len(text) and text[end : line_break(text, end)].lstrip(" \t").startswith("#"):
+        end = line_end(text, end)
+    return end if end == len(text) or not text[end : line_break(text, end)].strip() else at
 
 
 def _block(found: list[Statement], number: int) -> Where:

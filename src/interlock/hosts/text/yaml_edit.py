@@ -152,14 +152,23 @@ def _put(text: str, root: Node, change: Put) -> str:
         return _into_flow(text, node, step, change.value)
     last = _end(text, node)
     at = line_end(text, last)
-    if isinstance(step, int):
-        lines = _block_item(change.value, _column(text, node.start))
-    else:
-        lines = _block_member(step, change.value, _column(text, node.members[0][0].start))
+    column = _column(text, node.start if isinstance(step, int) else node.members[0][0].start)
+    at = _past_comments(text, at, column)
+    lines = _block_item(change.value, column) if isinstance(step, int) else _block_member(step, change.value, column)
     newline = newline_at(text, max(0, at - 2))
     if at and text[at - 1] != "\n":
         return text[:at] + newline + newline.join(lines) + text[at:]
     return text[:at] + newline.join(lines) + newline + text[at:]
+
+
+def _past_comments(text: str, at: int, column: int) -> int:
+    """Past comments that are indented like what is inside of the last member: they are about that."""
+    while at < len(text):
+        line = text[at : line_break(text, at)]
+        if not line.lstrip(" ").startswith("#") or len(line) - len(line.lstrip(" ")) <= column:
+            break
+        at = line_end(text, at)
+    return at
 
 
 def _in_flow(text: str, root: Node, path: Where) -> bool:

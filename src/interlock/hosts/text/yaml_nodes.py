@@ -26,7 +26,7 @@ from ruamel.yaml.events import (
 from interlock.hosts.text.decoding import CONFLICT, conflict, place
 from interlock.hosts.text.document import Damaged, Step
 
-_MAX_DEPTH = 500
+_MAX_DEPTH = 400
 _QUOTED = re.compile(r"'(?!<)[^']{3,}'|\"[^\"]{3,}\"")
 _MAX_WEIGHT = 1_000_000
 """Nodes, with every alias counted as what it stands for."""
