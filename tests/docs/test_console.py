@@ -5,7 +5,7 @@ In a page,
 - a `console` block holds commands after `$ ` and their output; a line `...` stands for any lines, and `...` inside a
   line for any text; runs of spaces count as one;
 - a block whose commands hold `...` is a sketch and is not run;
-- any block with `title="NAME"` is written to the file NAME before the commands that follow it;
+- any block with `title="NAME"` is written to the file NAME (`~/` is the home) before the commands that follow it;
 - a command that ends in ` &` stays in the background; the page goes on when it has printed its last expected line;
 - a question that ends in `[y/N]` is answered as the page shows it, `y` where it shows nothing.
 """
@@ -68,7 +68,10 @@ def _script(page: str) -> tuple[str, list[Step]]:
     for block in _BLOCK.finditer(page):
         title = _TITLE.search(block["info"])
         if title:
-            lines.append(f"cat > {shlex.quote(title[1])} <<'END_OF_FILE'\n{block['body']}END_OF_FILE")
+            home, _, below = title[1].rpartition("~/")
+            assert not home
+            file = f'"$HOME"/{shlex.quote(below)}' if title[1] != below else shlex.quote(below)
+            lines.append(f"mkdir -p $(dirname {file}); cat > {file} <<'END_OF_FILE'\n{block['body']}END_OF_FILE")
         if block["language"] != "console":
             continue
         found = list(_steps(block["body"]))

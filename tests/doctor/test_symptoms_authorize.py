@@ -94,6 +94,15 @@ async def looped(ward: Ward, **narrow: str) -> list[Finding]:
     return [each for each in await ward.complain("oauth-loop", **narrow) if each.severity == "problem"]
 
 
+async def test_where_nobody_is_asked_that_is_said(ward: Ward, lab: AuthLab) -> None:
+    def silent(findings: list[Finding]) -> list[str]:
+        return [each.severity for each in findings if each.seen.startswith("no server was asked")]
+
+    assert silent(await ward.complain("oauth-loop")) == ["unknown"]
+    ward.manifest(remote(lab.url))
+    assert silent(await ward.complain("oauth-loop")) == []
+
+
 async def test_a_server_that_somebody_signed_in_to(ward: Ward, clinic: Clinic, lab: AuthLab) -> None:
     ward.manifest(remote(lab.url))
     await clinic.log_in(lab)

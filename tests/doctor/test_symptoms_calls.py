@@ -21,6 +21,11 @@ async def test_fast_calls_are_nothing(ward: Ward) -> None:
     assert wrong(await ward.complain("slow-calls")) == []
 
 
+async def test_without_records_that_is_said(ward: Ward) -> None:
+    (finding,) = [each for each in await ward.complain("slow-calls") if each.check == "audit"]
+    assert (finding.severity, finding.seen[:19]) == ("unknown", "no call is recorded")
+
+
 async def test_without_records_nothing_is_claimed(ward: Ward) -> None:
     assert wrong(await ward.complain("slow-calls")) == []
 

@@ -84,6 +84,8 @@ def test_narrowed_to_a_host_and_a_server(ward: Ward, run: Run) -> None:
     assert "time-by-stage" in checks(rows, "warning")
     assert "bad" not in {row["server"] for row in rows}
     assert run("bad")[0] == 1
+    _, rows = run("codex", "--server", "nowhere")
+    assert "declared" in checks(rows)
     assert run("server-not-visible", "--host", "cursor", "--server", "notes")[0] == 1
 
 

@@ -56,8 +56,12 @@ KINDS: Mapping[str, str] = {
 
 FORMS: Mapping[str, Callable[[bytes], bytes]] = {
     "tabs": lambda content: re.sub(rb"(?m)^( {2})+", lambda found: b"\t" * (len(found[0]) // 2), content),
-    "no-final-newline": lambda content: content.rstrip(b"\n"),
+    "no-final-newline": lambda content: content.rstrip(b"\r\n"),
     "crlf": lambda content: content.replace(b"\n", b"\r\n"),
+    "cr": lambda content: content.replace(b"\n", b"\r"),
+    "mixed": lambda content: b"".join(
+        line.replace(b"\n", b"\r\n") if number % 2 else line for number, line in enumerate(content.splitlines(True))
+    ),
     "blank-end": lambda content: content + b"\n\n   \n",
     "bom": lambda content: b"\xef\xbb\xbf" + content,
     "utf16": lambda content: content.decode().encode("utf-16"),

@@ -68,7 +68,7 @@ class Desk:
 
 def desk_at(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Desk:
     home = folder / "home"
-    project = home / "work"
+    project = home / "code"
     (project / ".git").mkdir(parents=True)
     for name in list(os.environ):
         if name.startswith(("INTERLOCK_", "XDG_", "CODEX_", "CLAUDE_", "GEMINI_", "COPILOT_")):

@@ -30,7 +30,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 def untried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Laying the home copy and starting the entries are for the tests that are about them."""
     monkeypatch.setattr("interlock.cli.home_copy.lay", lambda home: (None, None))
-    monkeypatch.setattr("interlock.cli.adopt._Adopt._try", lambda self, plan: 0)
+    monkeypatch.setattr("interlock.cli.adopt._Adopt._try", lambda self, plan, applied: 0)
 
 
 @pytest.fixture
@@ -134,13 +134,80 @@ def test_a_server_that_does_not_answer_is_named_with_the_reason(desk: Desk) -> N
     entries = {"good": words("a"), "bad": {"command": str(desk.home / "no-such-program")}}
     desk.put(".cursor/mcp.json", json.dumps({"mcpServers": entries}))
     before = desk.bytes()
-    assert desk.type("adopt", "--yes") == 5
+    assert desk.type("adopt", "--yes") == 0  # nothing is worse than it was
     assert "good: 1 tool" in desk.out
     assert "bad does not answer" in desk.out
     assert "no-such-program" in desk.out.partition("bad does not answer")[2]
-    assert f"from {desk.home}/.cursor/mcp.json:1" in desk.out
+    assert "from ~/.cursor/mcp.json:1; started by itself, as it was, it does not answer either" in desk.out
     assert desk.type("restore") == 0
     assert desk.bytes() == before
+
+
+def needing(desk: Desk) -> None:
+    """A server that Cursor starts without its variable, and that Interlock does not."""
+    entries = {"good": words("a"), "needs": {**words("b"), "env": {"LEVEL": "${env:LEVEL_UNSET}"}}}
+    desk.put(".cursor/mcp.json", json.dumps({"mcpServers": entries}))
+
+
+@pytest.mark.usefixtures("running_interlock")
+def test_what_worked_before_and_does_not_now_is_named_as_worse(desk: Desk) -> None:
+    needing(desk)
+    report: dict[str, Any] = desk.json("adopt", "--yes")
+    assert report["exit"] == 5
+    (cursor,) = report["trial"]
+    assert cursor["regressions"] == ["needs"]
+    assert cursor["tools"] == {"good": 1, "needs": 0}
+    assert desk.type("restore") == 0
+    assert desk.type("adopt", "--yes") == 5
+    assert "this got worse" in desk.out
+    assert "not set here: LEVEL_UNSET. Set it where Cursor is started" in desk.out
+    assert (
+        f"`interlock restore {desk.out.partition('`interlock restore ')[2].partition('`')[0]}` undoes all." in desk.out
+    )
+
+
+@pytest.mark.parametrize(("answer", "undone"), [("y", True), ("n", False)])
+@pytest.mark.usefixtures("running_interlock")
+def test_a_person_may_undo_what_got_worse(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: str, undone: bool
+) -> None:
+    needing(desk)
+    before = desk.bytes()
+    monkeypatch.setattr("interlock.cli.adopt._Adopt._is_person", lambda self: True)
+    monkeypatch.setattr("builtins.input", lambda question: answer if "Undo everything?" in question else "y")
+    assert desk.type("adopt") == 5
+    assert (desk.bytes() == before) is undone
+    assert ("Everything is as it was." in desk.out) is undone
+
+
+def test_the_dry_run_ends_with_what_to_correct_and_the_command(desk: Desk) -> None:
+    desk.put(".gemini/settings.json", '{\n  "mcpServers": {"g": {"command": "g"},}\n}\n')
+    desk.put(".config/Code/User/mcp.json", json.dumps({"mcpServers": {"v": words("v")}}))
+    desk.put(".cursor/mcp.json", json.dumps({"mcpServers": {"a": words("a")}}))
+    assert desk.type("adopt", "--dry-run", "--move-secrets") == 0
+    listed = desk.out.partition("Correct first, then adopt again:\n")[2].splitlines()
+    assert listed == [
+        "  ~/.gemini/settings.json:2 (g): Correct the file: it has a comma after the last member, which this host does not take.",
+        "  ~/.config/Code/User/mcp.json:1 (v): Rename the key `mcpServers` to `servers`.",
+        "Nothing was changed. `interlock adopt --move-secrets` does it.",
+    ]
+    head = desk.out.partition("--- ")[0]
+    assert str(desk.home) not in head
+    assert "~/.cursor/mcp.json:1" in head
+
+
+@pytest.mark.parametrize("spoil", ["comma", "read-only"])
+@pytest.mark.usefixtures("untried")
+def test_a_file_that_cannot_be_changed_stops_no_other_host(desk: Desk, spoil: str) -> None:
+    comma = "," if spoil == "comma" else ""
+    file = desk.put(".claude.json", '{"mcpServers": {"c": {"type": "stdio", "command": "c"}' + comma + "}}")
+    file.chmod(0o444 if spoil == "read-only" else 0o644)
+    desk.put(".cursor/mcp.json", json.dumps({"mcpServers": {"a": words("a")}}))
+    old = file.read_bytes()
+    assert desk.type("adopt", "--yes") == 0
+    assert file.read_bytes() == old
+    assert list(json.loads(desk.text(".cursor/mcp.json"))["mcpServers"]) == ["interlock"]
+    assert ".claude.json" in desk.out
 
 
 def test_a_dry_run_shows_everything_and_changes_nothing(desk: Desk) -> None:
@@ -180,6 +247,25 @@ def test_a_person_is_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: 
     assert desk.type("adopt") == code
     assert asked == ["Do this? [y/N] "]
     assert (desk.bytes() == before) is (code != 0)
+
+
+@pytest.mark.usefixtures("untried")
+def test_what_was_shown_is_done_or_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the person reads the plan, a host writes its file."""
+    desk.put(".cursor/mcp.json", json.dumps({"mcpServers": {"a": words("a")}}))
+    later = json.dumps({"mcpServers": {"a": words("a"), "b": words("b")}})
+
+    def answer(question: str) -> str:
+        desk.put(".cursor/mcp.json", later)
+        return "y"
+
+    monkeypatch.setattr("interlock.cli.adopt._Adopt._is_person", lambda self: True)
+    monkeypatch.setattr("builtins.input", answer)
+    assert desk.type("adopt") == 8
+    assert "changed meanwhile" in desk.err
+    assert desk.text(".cursor/mcp.json") == later
+    assert not (desk.home / ".interlock" / "interlock.yaml").exists()
+    assert desk.type("adopt") == 0
 
 
 @pytest.mark.parametrize(("answer", "moved"), [("y", True), ("n", False)])

@@ -64,6 +64,14 @@ def test_a_host_that_is_not_there_is_told_and_changes_nothing(tmp_path: Path) ->
     assert reading.declarations[0].connected is None
 
 
+def test_a_host_that_is_not_installed_is_no_fault(tmp_path: Path) -> None:
+    reading = _reading(tmp_path)
+    put(reading, Asked(host="gemini-cli", trouble="`gemini` is not on the PATH", partial=True, installed=False))
+    assert [(each.code, each.severity, each.seen) for each in reading.problems] == [
+        ("host-not-asked", "note", "Tiny could not be asked: `gemini` is not on the PATH.")
+    ]
+
+
 def test_a_host_that_refuses_its_files_is_a_problem(tmp_path: Path) -> None:
     reading = _reading(tmp_path)
     put(reading, Asked(host="gemini-cli", command=("gemini",), trouble="bad settings", refuses=True))

@@ -7,32 +7,41 @@ import random
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.hosts.corpus_cases import KINDS, Case, bare, codes, every, lay_out, load, seen
+from tests.hosts.corpus_cases import KINDS, Case, bare, codes, every, lay_out, seen
 from tests.hosts.text import random_jsonc, random_toml, random_yaml
 from tests.hosts.text.samples import files, is_subsequence
 
-from interlock.hosts import generated, generating, registry
+from interlock.hosts import generated, registry
 from interlock.hosts.adapter import Adapter
 from interlock.hosts.changes.applying import apply
 from interlock.hosts.changes.refused import Refused
 from interlock.hosts.changes.restoring import restore
 from interlock.hosts.declaration import Declaration
-from interlock.hosts.generating import Generated, place_for, plan
+from interlock.hosts.generating import Generated, file_for, place_for, plan, standing
 from interlock.hosts.inventory import Inventory, take
-from interlock.hosts.machine import Machine
+from interlock.hosts.machine import Machine, Platform
 from interlock.hosts.place import Format
 from interlock.hosts.reading import parse
 from interlock.hosts.text.document import Damaged
 from interlock.hosts.wanting import Prepared, WriteScope
-from interlock.hosts.writing import Wanted
+from interlock.hosts.writing import Edit, FileEdits, Wanted
 
 CASES = every()
 SCOPES: tuple[WriteScope, ...] = ("user", "project", "local")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """That a change outlives a power failure is proved elsewhere; here are a thousand of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _descriptor: None)
+        yield
 
 
 def test_there_are_files_enough_and_of_every_host() -> None:
@@ -107,10 +116,69 @@ def test_round_trip(case: Case, tmp_path: Path) -> None:
     machine = lay_out(case, tmp_path)
     before = content_of(tmp_path)
     for scope in SCOPES:
-        if place_for(adapter, scope) is not None:
+        if place_for(adapter, scope) is not None and (scope in case.writes or _is_there(adapter, machine, scope)):
             should = case.writes.get(scope, "written")
             assert _round(adapter, machine, scope, tmp_path) == should, scope
             assert content_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_round_trip_of_any_file(case: Case, tmp_path: Path) -> None:
+    """Also of those that no host's entry is ever written into: what can be parsed can be changed and taken back."""
+    machine = lay_out(case, tmp_path)
+    home = Path(machine.real(machine.user(".interlock")))
+    before = content_of(tmp_path)
+    for path, content in case.contents.items():
+        if b"interlock" in content:
+            continue  # nothing new
+        format = _FORMATS.get(path.rpartition(".")[2], "jsonc")
+        table = {"toml": "mcp_servers", "yaml": "extensions"}.get(format, "mcpServers")
+        edit = Edit((table, "interlock"), {"command": "interlock", "args": ["connect"]})
+        edits = [FileEdits(file=path, format=format, comments=True, edits=(edit,))]
+        try:
+            applied = apply(home, machine, edits, command="generate")
+        except Refused:
+            assert content_of(tmp_path) == before, path
+            continue
+        after = content_of(tmp_path)
+        name = os.path.relpath(os.path.realpath(machine.real(path)), os.path.realpath(tmp_path))
+        assert {each for each in after if after[each] != before[each]} == {
+            each for each in before if os.path.realpath(tmp_path / each) == os.path.realpath(tmp_path / name)
+        }
+        survived(content, after[name], format)
+        assert apply(home, machine, edits, command="generate").files == ()
+        assert restore(home, machine, applied.id, force=False).complete
+        assert content_of(tmp_path) == before, path
+
+
+_FORMATS: Mapping[str, Format] = {"toml": "toml", "yaml": "yaml", "yml": "yaml"}
+
+
+@pytest.mark.parametrize("platform", ["linux", "macos", "windows"])
+@pytest.mark.parametrize("id", registry.IDS)
+def test_round_trip_where_there_is_nothing(id: str, platform: Platform, tmp_path: Path) -> None:
+    """Files and folders that were made are gone again."""
+    adapter = registry.find(id)
+    assert adapter is not None
+    home = "C:\\Users\\ana" if platform == "windows" else "/home/ana"
+    machine = Machine(platform=platform, home=home, folder=home, environ={}, root=str(tmp_path))
+    machine = replace(machine, folder=machine.user("shop"))
+    os.makedirs(machine.real(machine.join(machine.folder, ".git")))
+    before = _folders(tmp_path)
+    for scope in SCOPES:
+        if place_for(adapter, scope) is not None:
+            assert _round(adapter, machine, scope, tmp_path) == "written"
+            assert _folders(tmp_path) == before, scope
+
+
+def _folders(root: Path) -> set[str]:
+    return {folder for folder, _, _ in os.walk(root) if ".interlock" not in folder}
+
+
+def _is_there(adapter: Adapter, machine: Machine, scope: WriteScope) -> bool:
+    place = place_for(adapter, scope)
+    file = None if place is None else file_for(place, standing(machine, scope))
+    return file is not None and os.path.lexists(machine.real(file))
 
 
 def _round(adapter: Adapter, machine: Machine, scope: WriteScope, root: Path) -> str:
@@ -144,9 +212,7 @@ def _round(adapter: Adapter, machine: Machine, scope: WriteScope, root: Path) ->
     return "written"
 
 
-def planned(
-    adapter: Adapter, machine: Machine, scope: WriteScope, ledger: generated.Ledger | None = None
-) -> Generated:
+def planned(adapter: Adapter, machine: Machine, scope: WriteScope, ledger: generated.Ledger | None = None) -> Generated:
     words = ("interlock", "connect", "--host", adapter.id)
     root = machine.repository() or machine.folder
     wanted = Wanted(name="interlock", scope=scope, connect=words, pass_names=(), project_root=root)
@@ -173,7 +239,7 @@ def content_of(root: Path) -> dict[str, bytes]:
             path = Path(folder, name)
             if ".interlock" not in path.parts:
                 link = os.readlink(path).encode() if path.is_symlink() else b""
-                found[str(path.relative_to(root))] = link + path.read_bytes()
+                found[str(path.relative_to(root))] = link + (path.read_bytes() if path.exists() else b"")
     return found
 
 
@@ -221,7 +287,8 @@ def _without(value: object) -> object:
 # Around it any file
 
 
-def _around(id: str, content: bytes) -> None:
+def _around(id: str, content: bytes) -> str:
+    """What became of it: written and taken back, or refused; the file is as it was either way."""
     adapter = registry.find(id)
     assert adapter is not None
     place = place_for(adapter, "user")
@@ -231,8 +298,9 @@ def _around(id: str, content: bytes) -> None:
         file = Path(machine.real(place.find(machine)[0]))
         file.parent.mkdir(parents=True)
         file.write_bytes(content)
-        _round(adapter, machine, "user", Path(root))
+        became = _round(adapter, machine, "user", Path(root))
         assert file.read_bytes() == content
+    return became
 
 
 _CHANCES = st.integers(0, 2**32).map(random.Random)
@@ -245,29 +313,32 @@ def _table(id: str, value: dict[str, object]) -> dict[str, object]:
     place = place_for(adapter, "user")
     assert place is not None
     key = place.tables[0][0]
-    return {key if name == "servers" else name: each for name, each in value.items() if name == "servers" or name != key}
+    return {
+        key if name == "servers" else name: each for name, each in value.items() if name == "servers" or name != key
+    }
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
 @given(st.sampled_from(["claude-code", "gemini-cli", "opencode", "cursor", "zed"]), files(), _CHANCES)
 def test_any_json_around_it(id: str, value: dict[str, object], chance: random.Random) -> None:
-    _around(id, random_jsonc.Writer(chance, comments=chance.random() < 0.6).file(_table(id, value)))
+    became = _around(id, random_jsonc.Writer(chance, comments=chance.random() < 0.6).file(_table(id, value)))
+    assert became == "written" or id not in ("opencode", "zed")  # those take every liberty
 
 
-@settings(max_examples=20)
+@settings(max_examples=25)
 @given(files(), _CHANCES)
 def test_any_toml_around_it(value: dict[str, object], chance: random.Random) -> None:
     content = random_toml.Writer(chance).file(_table("codex", value))
     assume(_readable(content, "toml"))
-    _around("codex", content)
+    assert _around("codex", content) == "written"
 
 
-@settings(max_examples=20)
+@settings(max_examples=25)
 @given(files(), _CHANCES)
 def test_any_yaml_around_it(value: dict[str, object], chance: random.Random) -> None:
     content = random_yaml.Writer(chance).file(_table("goose", value))
     assume(_readable(content, "yaml"))
-    _around("goose", content)
+    assert _around("goose", content) == "written"
 
 
 def _readable(content: bytes, format: Format) -> bool:

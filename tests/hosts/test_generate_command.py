@@ -183,6 +183,17 @@ def test_servers_that_nobody_trusted_are_not_generated(desk: Desk) -> None:
     assert "mcp_servers.docs" not in desk.out
 
 
+def test_what_the_entry_does_not_lead_to_yet_is_told(desk: Desk) -> None:
+    (desk.project / "interlock.yaml").write_text(DOCS)
+    assert desk.type("generate", "codex") == 0
+    assert "Not served through the entry yet: docs: its manifest is not trusted yet" in desk.out
+    (desk.project / "interlock.yaml").unlink()
+    (desk.home / ".interlock" / "interlock.yaml").unlink()
+    assert desk.type("generate", "codex") == 0
+    assert "would add interlock" in desk.out
+    assert "no manifest declares a server here, and Interlock's entry leads to no tool until one does" in desk.err
+
+
 def test_a_manifest_with_errors_removes_nothing(desk: Desk) -> None:
     desk.type("generate", "codex", "--direct", "--write")
     desk.manifest(TIME.replace("transports", "transport"))

@@ -32,7 +32,7 @@ def generate(
     """One run as the command does it: plan, write, and keep in mind what was written."""
     adapter = adapter or tiny()
     chosen, _skipped = candidates(found, keys)
-    prepared = [direct(config, adapter, here, scope, "/home/ada/work") for config in chosen]
+    prepared = [direct(config, adapter, here, scope, "/home/ada/code") for config in chosen]
     ledger = generated.read(HOME, here)
     made = plan(adapter, here, prepared, scope=scope, ledger=ledger, **more)  # type: ignore[arg-type]
     if write:
@@ -50,7 +50,7 @@ def states(made: Generated) -> dict[str, str]:
 
 @pytest.fixture
 def here(tmp_path: Path) -> Machine:
-    (tmp_path / "root" / "home" / "ada" / "work" / ".git").mkdir(parents=True)
+    (tmp_path / "root" / "home" / "ada" / "code" / ".git").mkdir(parents=True)
     return machine(tmp_path / "root")
 
 
@@ -281,10 +281,10 @@ def test_an_entry_under_the_projects_own_key(here: Machine, tmp_path: Path) -> N
             ),
         )
     )  # fmt: skip
-    deep = machine(Path(here.root or ""), "/home/ada/work/sub")
+    deep = machine(Path(here.root or ""), "/home/ada/code/sub")
     found = gateway(tmp_path / "m", NOTES)
     generate(deep, found, adapter=keyed, scope="local")
-    assert list(json.loads(text(here, "/home/ada/all.json"))["projects"]) == ["/home/ada/work"]
+    assert list(json.loads(text(here, "/home/ada/all.json"))["projects"]) == ["/home/ada/code"]
     assert generate(deep, found, adapter=keyed, scope="local").edits == ()
 
 

@@ -55,7 +55,7 @@ def test_written_read_back_and_nothing_more_to_do(id: str, platform: Platform, t
             continue
         tried += 1
         for own in (False, True):
-            folder = r"C:\work" if platform == "windows" else "/home/ada/work"
+            folder = r"C:\code" if platform == "windows" else "/home/ada/code"
             here = machine(tmp_path / f"{scope}-{own}", folder, platform)
             Path(here.real(folder), ".git").mkdir(parents=True)
             made = run(adapter, here, scope, found, own=own)
@@ -110,7 +110,7 @@ def test_no_value_of_a_secret_is_ever_written(id: str, tmp_path: Path, monkeypat
     adapter = registry.find(id)
     assert adapter is not None
     for own in (False, True):
-        here = machine(tmp_path / str(own), "/home/ada/work", "linux", NOTES_TOKEN=secret, DOCS_TOKEN=secret)
+        here = machine(tmp_path / str(own), "/home/ada/code", "linux", NOTES_TOKEN=secret, DOCS_TOKEN=secret)
         for scope in SCOPES:
             run(adapter, here, scope, gateway(tmp_path / "m", LOCAL, REMOTE), own=own)
         for file in Path(here.root or "").rglob("*"):

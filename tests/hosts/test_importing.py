@@ -81,7 +81,7 @@ def test_a_plain_entry(tmp_path: Path) -> None:
     assert (config.key, config.integration_id, config.enabled) == ("issues", "local.issues", True)
     assert stdio(config).declared == ("npx", "-y", "issue-server@2")
     assert env(config) == {"LEVEL": (None, "info")}
-    assert made.text().startswith(f"# From cursor: {CURSOR}:3\n")
+    assert made.text().startswith("# From Cursor: ~/.cursor/mcp.json:3\n")
 
 
 @pytest.mark.parametrize(

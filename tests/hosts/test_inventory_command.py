@@ -254,9 +254,12 @@ def test_hosts_are_listed_with_the_files_that_are_here(laid: Home) -> None:
     lines = laid.run("hosts").stdout.splitlines()
     assert max(map(len, lines)) <= 80
     (cursor,) = [number for number, line in enumerate(lines) if line.startswith("cursor ")]
-    assert lines[cursor + 1].strip() == "~/.cursor/mcp.json"
+    of_cursor = lines[cursor : next(number for number, line in enumerate(lines) if line.startswith("antigravity "))]
+    assert [line.strip() for line in of_cursor].count("~/.cursor/mcp.json") == 1
+    assert not [line for line in lines if line.endswith("...")]
     (goose,) = [number for number, line in enumerate(lines) if line.startswith("goose ")]
-    assert lines[goose + 1].startswith("cline ")
+    following = next(line for line in lines[goose + 1 :] if not line.startswith(" ") or "/" in line)
+    assert following.startswith("cline ")  # no file of it is here
     listed = {each["id"]: each for each in json.loads(laid.run("hosts", "--json").stdout)}
     assert listed["cursor"]["files"] == [str(laid.path / ".cursor" / "mcp.json")]
     assert listed["codex"]["seen"] == "0.171.0"

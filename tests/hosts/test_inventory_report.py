@@ -112,6 +112,42 @@ def test_a_problem_that_two_hosts_share_is_spelled_out_once(tmp_path: Path) -> N
     assert "1 warning. Nothing was changed." in text
 
 
+def test_a_remedy_is_told_once_for_each_host(tmp_path: Path) -> None:
+    spots = (PROJECT, Spot(f"{HOME}/shop/.tiny/mcp.json", 9, 1))
+    declared = [
+        _declared("effective", "only-one", problems=[found("literal-secret", "`env.T` holds a secret.", spot=spot)])
+        for spot in spots
+    ]
+    inventory = _inventory(tmp_path, *declared)
+    assert "\n".join(report([inventory], Style())).count("> Put it into an environment variable") == 1
+    assert "\n".join(report([inventory], Style(all=True))).count("> Put it into an environment variable") == 2
+
+
+def test_servers_of_several_hosts_are_named_once_with_their_other_names(tmp_path: Path) -> None:
+    note = found("duplicate-server", "Also elsewhere.")
+    declared = [_declared("effective", "only-one", problems=[note]) for _ in range(3)]
+    for each, (host, name) in zip(declared, (("a", "clock"), ("b", "time"), ("c", "time")), strict=True):
+        each.host, each.server = host, name
+    assert "In several hosts: time (a as clock, b, c)." in report([_inventory(tmp_path, *declared)], Style())
+
+
+def test_a_neighbour_without_anything_has_no_heading(tmp_path: Path) -> None:
+    first = _inventory(tmp_path, _declared("effective", "only-one"))
+    second = Inventory(machine(tmp_path), [])
+    assert sum(line.startswith("== ") for line in report([first, second], Style())) == 1
+    assert sum(line.startswith("== ") for line in report([first, first], Style())) == 2
+
+
+def test_what_wins_stands_first_and_what_is_misplaced_last(tmp_path: Path) -> None:
+    declared = [
+        _declared("never-read", "wrong-file"), _declared("effective", "only-one"), _declared("effective", "only-one"),
+    ]  # fmt: skip
+    for each, (scope, name) in zip(declared, (("project", "lost"), ("user", "mine"), ("project", "ours")), strict=True):
+        each.scope, each.server = scope, name  # type: ignore[assignment]
+    lines = report([_inventory(tmp_path, *declared)], Style())
+    assert [line.split()[1] for line in lines if line.startswith("  ") and line[2] in "✓?"] == ["ours", "mine", "lost"]
+
+
 def test_notes_are_for_those_who_ask(tmp_path: Path) -> None:
     inventory = _inventory(
         tmp_path, _declared("effective", "only-one", problems=[found("npx-asks", "`npx` without `-y`.")])

@@ -11,8 +11,8 @@ from interlock.hosts.machine import Machine, Platform, here
 
 def machine(platform: Platform = "linux", **more: object) -> Machine:
     home, folder = {
-        "linux": ("/home/ada", "/home/ada/work"), "macos": ("/Users/ada", "/Users/ada/work"),
-        "windows": ("C:\\Users\\ada", "D:\\work"),
+        "linux": ("/home/ada", "/home/ada/code"), "macos": ("/Users/ada", "/Users/ada/code"),
+        "windows": ("C:\\Users\\ada", "D:\\code"),
     }[platform]  # fmt: skip
     values: dict[str, object] = {"home": home, "folder": folder, "environ": {}, **more}
     return Machine(platform=platform, **values)  # type: ignore[arg-type]
@@ -42,7 +42,7 @@ def test_the_folders_of_configurations(
     [
         ("linux", "/etc/codex/config.toml", "etc/codex/config.toml"),
         ("windows", "C:\\ProgramData\\x\\y.json", "c/ProgramData/x/y.json"),
-        ("windows", "D:/work/.mcp.json", "d/work/.mcp.json"),
+        ("windows", "D:/code/.mcp.json", "d/code/.mcp.json"),
         ("macos", "/Library/Application Support/x", "Library/Application Support/x"),
     ],
 )
@@ -56,12 +56,12 @@ def test_where_a_path_is_reached_from_here(tmp_path: Path, platform: Platform, p
     [
         ("linux", "~", "/home/ada"),
         ("linux", "~/x/../y", "/home/ada/y"),
-        ("linux", "x", "/home/ada/work/x"),
+        ("linux", "x", "/home/ada/code/x"),
         ("linux", "/x", "/x"),
-        ("linux", "~bob/x", "/home/ada/work/~bob/x"),
+        ("linux", "~bob/x", "/home/ada/code/~bob/x"),
         ("windows", "~\\x", "C:\\Users\\ada\\x"),
         ("windows", "~/x", "C:\\Users\\ada\\x"),
-        ("windows", "sub\\x", "D:\\work\\sub\\x"),
+        ("windows", "sub\\x", "D:\\code\\sub\\x"),
     ],
 )
 def test_what_a_person_writes(platform: Platform, path: str, expanded: str) -> None:
@@ -71,8 +71,8 @@ def test_what_a_person_writes(platform: Platform, path: str, expanded: str) -> N
 @pytest.mark.parametrize(
     ("platform", "folders"),
     [
-        ("linux", ["/home/ada/work", "/home/ada", "/home", "/"]),
-        ("windows", ["D:\\work", "D:\\"]),
+        ("linux", ["/home/ada/code", "/home/ada", "/home", "/"]),
+        ("windows", ["D:\\code", "D:\\"]),
     ],
 )
 def test_upward_ends_at_the_top(platform: Platform, folders: list[str]) -> None:
@@ -81,9 +81,9 @@ def test_upward_ends_at_the_top(platform: Platform, folders: list[str]) -> None:
 
 @pytest.mark.parametrize("kind", ["folder", "file", "dangling"])
 def test_a_project_goes_up_to_its_repository(tmp_path: Path, kind: str) -> None:
-    on = machine(folder="/home/ada/work/a/b", root=str(tmp_path))
-    assert (on.repository(), on.project_folders()) == (None, ["/home/ada/work/a/b"])
-    marker = tmp_path / "home/ada/work/.git"
+    on = machine(folder="/home/ada/code/a/b", root=str(tmp_path))
+    assert (on.repository(), on.project_folders()) == (None, ["/home/ada/code/a/b"])
+    marker = tmp_path / "home/ada/code/.git"
     marker.parent.mkdir(parents=True)
     if kind == "folder":
         marker.mkdir()
@@ -91,8 +91,8 @@ def test_a_project_goes_up_to_its_repository(tmp_path: Path, kind: str) -> None:
         marker.write_text("gitdir: elsewhere\n")
     else:
         marker.symlink_to("/nowhere")
-    assert on.repository() == "/home/ada/work"
-    assert on.project_folders() == ["/home/ada/work/a/b", "/home/ada/work/a", "/home/ada/work"]
+    assert on.repository() == "/home/ada/code"
+    assert on.project_folders() == ["/home/ada/code/a/b", "/home/ada/code/a", "/home/ada/code"]
 
 
 def test_names_in_a_folder(tmp_path: Path) -> None:

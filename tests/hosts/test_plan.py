@@ -10,7 +10,7 @@ import pytest
 from tests.hosts.adapters.fake import machine, put
 from tests.hosts.test_importing import CODEX, CURSOR, DESKTOP, GEMINI, VSCODE, ZED, servers, token
 
-from interlock.hosts import inventory, plan, reading, registry, target
+from interlock.hosts import inventory, plan, plan_notes, reading, registry, target
 from interlock.hosts.changes.applying import planned
 from interlock.hosts.documents import Means
 from interlock.hosts.importing import Which
@@ -264,7 +264,7 @@ def test_asking_is_left_to_a_host_only_where_it_is_known_to_ask(
     policy = made.imported.servers[0].document.get("policy", {})
     assert isinstance(policy, dict)
     assert policy.get("defaultApproval") == expected
-    assert ("s" in plan.approvals(made, asking)) is (expected in ("host", None))
+    assert ("s" in plan_notes.approvals(made, asking)) is (expected in ("host", None))
 
 
 def test_a_denied_tool_of_a_hosts_rules_stays_denied(tmp_path: Path) -> None:

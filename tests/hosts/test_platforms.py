@@ -74,7 +74,7 @@ def test_what_nobody_knows_of_a_name_is_not_taken_for_a_shim() -> None:
     ("path", "source", "target", "expected"),
     [
         (r"C:\Users\ada\x y.json", WINDOWS, WSL, "/mnt/c/Users/ada/x y.json"),
-        ("d:/work", WINDOWS, WSL, "/mnt/d/work"),
+        ("d:/code", WINDOWS, WSL, "/mnt/d/code"),
         ("C:\\", WINDOWS, WSL, "/mnt/c"),
         (r"\\wsl$\Ubuntu\home\ada\.codex", WINDOWS, WSL, "/home/ada/.codex"),
         (r"\\wsl.localhost\ubuntu\home\ada", AROUND, WSL, "/home/ada"),
@@ -162,14 +162,14 @@ def test_what_a_loopback_address_means_around_each_machine() -> None:
 def test_homes_of_the_windows_around_a_wsl(tmp_path: Path) -> None:
     for name in ("ada", "Public", "Default", "bob"):
         (tmp_path / "mnt" / "c" / "Users" / name).mkdir(parents=True)
-    here = machine("linux", "wsl", root=str(tmp_path), WSL_DISTRO_NAME="Ubuntu", folder="/mnt/c/work/app")
+    here = machine("linux", "wsl", root=str(tmp_path), WSL_DISTRO_NAME="Ubuntu", folder="/mnt/c/code/app")
     found = home_candidates(here)
     assert [(each.home, each.surrounding) for each in found] == [
         ("/home/ada", "wsl"),
         (r"C:\Users\ada", "windows-of-wsl"),
         (r"C:\Users\bob", "windows-of-wsl"),
     ]
-    assert found[1].folder == r"C:\work\app"
+    assert found[1].folder == r"C:\code\app"
     assert found[1].real(r"C:\Users\ada\.cursor\mcp.json") == str(tmp_path / "mnt/c/Users/ada/.cursor/mcp.json")
 
     named = machine("linux", "wsl", root=str(tmp_path), USERPROFILE="/mnt/c/Users/bob", folder="/home/ada/x")

@@ -96,7 +96,7 @@ def tiny(**more: object) -> Adapter:
     return Adapter(**{**facts, **more})  # type: ignore[arg-type]
 
 
-def machine(root: Path, folder: str = "/home/ada/work", platform: Platform = "linux", **environ: str) -> Machine:
+def machine(root: Path, folder: str = "/home/ada/code", platform: Platform = "linux", **environ: str) -> Machine:
     home = r"C:\Users\ada" if platform == "windows" else "/home/ada"
     return Machine(platform=platform, home=home, folder=folder, environ=environ, root=str(root))
 

@@ -185,10 +185,10 @@ def _claude() -> Iterator[Situation]:
     yield case("servers in .claude/.mcp.json", {"./.claude/.mcp.json": three})
     yield case(
         ".mcp.json above the repository",
-        {"~/work/.mcp.json": text({"up": ENTRY}), "~/.claude/settings.json": '{"enableAllProjectMcpServers": true}'},
+        {"~/code/.mcp.json": text({"up": ENTRY}), "~/.claude/settings.json": '{"enableAllProjectMcpServers": true}'},
     )
     yield case(".mcp.json here and above", {
-        "~/work/.mcp.json": text({"up": ENTRY, "one": entry("above")}), "./.mcp.json": text({"one": entry("here")}),
+        "~/code/.mcp.json": text({"up": ENTRY, "one": entry("above")}), "./.mcp.json": text({"one": entry("here")}),
         "~/.claude/settings.json": '{"enableAllProjectMcpServers": true}',
     })  # fmt: skip
     yield case(
@@ -261,7 +261,7 @@ def _gemini() -> Iterator[Situation]:
             f"~/{home}/extensions/extension-enablement.json": '{"fine": {"overrides": ["!@HOME@/*"]}}',
         })  # fmt: skip
         yield case("a file mcp.json beside settings.json", {f"~/{home}/mcp.json": text({"a": ENTRY})})
-        yield case("settings of the folder above", {f"~/work/{home}/settings.json": text({"a": ENTRY})})
+        yield case("settings of the folder above", {f"~/code/{home}/settings.json": text({"a": ENTRY})})
     yield Situation(
         "gemini-cli",
         "a folder that is not trusted",
@@ -370,7 +370,7 @@ def _codex() -> Iterator[Situation]:
     )
     yield Situation("codex", "a file mcp.json", {"~/.codex/mcp.json": text({"one": ENTRY})})
     yield Situation("codex", "the folder above, trusted", {
-        "~/.codex/config.toml": '[projects."@HOME@/work"]\ntrust_level = "trusted"\n', "./.codex/config.toml": one,
+        "~/.codex/config.toml": '[projects."@HOME@/code"]\ntrust_level = "trusted"\n', "./.codex/config.toml": one,
     })  # fmt: skip
     plugin = {
         "~/.codex/plugins/cache/market/fine/1.9.0/.codex-plugin/plugin.json": '{"name": "fine", "version": "1.9.0"}',
@@ -449,7 +449,7 @@ def _opencode() -> Iterator[Situation]:
     yield Situation("opencode", ".opencode over the project", {
         "./opencode.json": mcp({"one": local("project")}), "./.opencode/opencode.json": mcp({"one": local("hidden")}),
     })  # fmt: skip
-    yield Situation("opencode", "the folder above", {"~/work/opencode.json": mcp({"up": local()})})
+    yield Situation("opencode", "the folder above", {"~/code/opencode.json": mcp({"up": local()})})
 
 
 def every() -> list[Situation]:

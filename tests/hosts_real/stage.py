@@ -80,7 +80,7 @@ class Stage:
 def stage(folder: Path, cache: Path, url: str, environ: Mapping[str, str] | None = None) -> Stage:
     """`cache` is shared: Copilot CLI unpacks 190 MB of itself into it."""
     home = folder / "home"
-    project = home / "work" / "project"
+    project = home / "code" / "project"
     project.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(project)], check=True, env={"PATH": os.environ["PATH"], "HOME": str(home)})
     variables = {

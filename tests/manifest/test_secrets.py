@@ -157,3 +157,61 @@ def test_arguments(before: str | None, word: str, refused: bool) -> None:
 )
 def test_urls(url: str, refused: bool) -> None:
     assert (secrets.url(url) is not None) is refused
+
+
+VALUE = "S02rJGFdLc3Hq"
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        (None, f"-y server --token {VALUE}"),
+        ("-c", f"API_KEY={VALUE} npx server"),
+        ("-lc", f"export TOKEN={VALUE}; npx server"),
+        ("-c", f"npx server --token '{VALUE}'"),
+        ("-c", f'curl -H "X-Api-Key: {VALUE}" example.com'),
+        ("-e", f"API_TOKEN={VALUE}"),
+        (None, f"--env=API_TOKEN={VALUE}"),
+        ("--header", f"Authorization:{VALUE}"),
+        ("-H", f"Cookie: s={VALUE}"),
+        (None, f"--header=X-Api-Key: {VALUE}"),
+        (None, f"https://example.com/mcp?key={VALUE}"),
+        (None, f"--endpoint=https://example.com/mcp?api_key={VALUE}"),
+        (None, f"--dsn=postgresql://me:{VALUE}@db/x"),
+        (None, f"Server=db;User=me;Password={VALUE}"),
+        (None, f'{{"token": "{VALUE}"}}'),
+        (None, f"--token:{VALUE}"),
+        ("--auth", f"me:{VALUE}"),
+        (None, f"--user=me:{VALUE}"),
+    ],
+)
+def test_secrets_inside_of_a_longer_argument(before: str | None, word: str) -> None:
+    reason = secrets.argument(before, word)
+    assert reason is not None
+    assert VALUE not in reason
+
+
+@pytest.mark.parametrize(
+    ("before", "word"),
+    [
+        ("-e", "API_KEY"),
+        (None, "--env=API_KEY"),
+        ("-e", "PASSWORD_FILE=/run/x"),
+        ("--header", "Accept: application/json"),
+        ("--header", "Authorization: Bearer ${TOKEN}"),
+        ("-c", "npx server --token $TOKEN"),
+        ("-c", "API_KEY=$(pass show x) npx server"),
+        ("-c", 'curl -H "Authorization: Bearer $TOKEN" x'),
+        (None, "https://example.com/a/archive/" + "0123456789abcdef" * 2 + "01234567"),
+        ("-u", "1000:1000"),
+        ("--user", "node:node"),
+        ("-v", "/home/me:/data"),
+        ("-p", "8080:80"),
+        (None, "type=bind,src=/a,dst=/b"),
+        (None, '{"maxTokens": "100"}'),
+        (None, "postgresql://localhost/db"),
+        (None, "Use the token: it is needed"),
+    ],
+)
+def test_ordinary_longer_arguments_pass(before: str | None, word: str) -> None:
+    assert secrets.argument(before, word) is None

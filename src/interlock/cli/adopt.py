@@ -44,6 +44,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(args: argparse.Namespace) -> int:
     from interlock.cli.import_ import UnknownHost
     from interlock.hosts.changes.refused import Refused
+    from interlock.hosts.machine import here
+    from interlock.hosts.shown_paths import shortened
     from interlock.hosts.target import Unusable
 
     try:
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         complain(str(error))
         return USAGE
     except (Unusable, Refused, OSError, Stop) as error:
-        complain(f"nothing was changed: {error}")
+        complain(shortened(f"nothing was changed: {error}", here()))
         return CONFIGURATION
 
 
@@ -72,7 +74,7 @@ class _Adopt:
         self.report: dict[str, object] = {}
 
     def run(self) -> int:
-        from interlock.cli.adopt_telling import as_dict, lines
+        from interlock.cli.adopt_telling import as_dict, lines, to_correct
 
         plan = self._plan(moving=self.args.move_secrets)
         if not self.args.move_secrets and not self.args.dry_run and self._may_move(plan):
@@ -81,16 +83,24 @@ class _Adopt:
         for line in lines(plan):
             self._say(line)
         if not plan.adopted:
+            for line in to_correct(plan):
+                self._say(line)
             self._say("There is nothing to adopt.")
             return self._end(OK)
         if self.args.dry_run:
             self._foresee(plan)
+            self._say("")
+            for line in to_correct(plan):
+                self._say(line)
+            self._say(f"Nothing was changed. `interlock {self._words()}` does it.")
             return self._end(OK)
+        for line in to_correct(plan):
+            self._say(line)
         if not self._agreed():
             raise Stop("nobody agreed (`--yes` does without asking)")
         applied = self._apply(plan)
         self._say(f"Done. `interlock restore {applied.id}` takes all of it back.")
-        return self._end(self._try(plan))
+        return self._end(self._try(plan, applied))
 
     # The plan
 
@@ -133,6 +143,7 @@ class _Adopt:
     def _foresee(self, plan: Plan) -> None:
         """What --dry-run says besides: whether the files can be changed, and the lines that would change."""
         from interlock.cli.adopt_telling import differences
+        from interlock.hosts.shown_paths import shortened
 
         self.report["changes"] = changed = differences(plan, self._extra(plan))
         for each in changed:
@@ -140,8 +151,14 @@ class _Adopt:
             for line in each["diff"]:
                 self._say(line)
         if self.args.scope == "user":
-            self._say(f"\nThe home copy in {self.home / 'app'} would be laid first where it is missing or older.")
-        self._say("Nothing was changed.")
+            where = shortened(os.fspath(self.home / "app"), self.machine)
+            self._say(f"\nThe home copy in {where} would be laid first where it is missing or older.")
+
+    def _words(self) -> str:
+        """The command as it would be typed, without what only says how to ask."""
+        more = ["--scope", self.args.scope] if self.args.scope != "user" else []
+        more += ["--move-secrets"] if self.args.move_secrets else []
+        return " ".join(["adopt", *self.args.host, *more])
 
     # Asking
 
@@ -152,10 +169,12 @@ class _Adopt:
         movable = [secret for secret in plan.unsettled if secret.movable]
         if not movable or not self._is_person():
             return False
+        from interlock.hosts.shown_paths import shortened
+
         keys = ", ".join(dict.fromkeys(secret.server for secret in movable))
+        where = shortened(os.fspath(self.home / "secrets"), self.machine)
         return _yes(
-            f"Secrets stand in the hosts' files ({keys}). Move them to {self.home / 'secrets'}, where only you can read "
-            "them? [y/N] "
+            f"Secrets stand in the hosts' files ({keys}). Move them to {where}, where only you can read them? [y/N] "
         )
 
     def _agreed(self) -> bool:
@@ -175,6 +194,7 @@ class _Adopt:
     def _apply(self, plan: Plan) -> Applied:
         from interlock.cli.home_copy import lay
         from interlock.hosts.changes.applying import apply
+        from interlock.hosts.changes.locking import locked
         from interlock.install.places import private_folder
 
         for secret in plan.secrets:
@@ -187,11 +207,12 @@ class _Adopt:
             if said is not None:
                 self._say(said)
         private_folder(os.fspath(self.home))
-        current = plan.target.file.read_bytes() if plan.target.file.exists() else None
-        if current != plan.target.content:
-            raise Stop(f"{plan.target.file} was changed meanwhile: run this again")
-        words = " ".join(["adopt", *self.args.host])
-        applied = apply(self.home, self.machine, plan.edits(), command=words, extra=self._extra(plan))
+        with locked(self.home, [os.fspath(self.home / "generate")]):
+            # What was shown is done, or nothing: meanwhile a host, a person or another run may have written a file.
+            now = self._plan(moving=plan.moving)
+            if (now.edits(), now.content) != (plan.edits(), plan.content):
+                raise Stop("the hosts' files or the manifest were changed meanwhile: run this again")
+            applied = apply(self.home, self.machine, plan.edits(), command=self._words(), extra=self._extra(plan))
         self.report["applied"] = {"id": applied.id, "files": [each.file for each in applied.files]}
         if self.args.scope == "project":
             self._trust(plan)
@@ -208,10 +229,11 @@ class _Adopt:
             trust.remember(self.home, own)
             self._say(f"{plan.target.file} is trusted on this machine; others look at it with `interlock trust`.")
 
-    def _try(self, plan: Plan) -> int:
+    def _try(self, plan: Plan, applied: Applied) -> int:
         from interlock.cli.adopt_trial import tried
+        from interlock.hosts.shown_paths import shortened
 
-        code = OK
+        code, silent = OK, False
         outcomes: list[dict[str, object]] = []
         for host in plan.hosts:
             if host.entry is None:
@@ -220,15 +242,31 @@ class _Adopt:
             outcome: Outcome = tried(plan, host, self.home)
             outcomes.append(outcome.as_dict())
             for line in outcome.lines():
-                self._say(line)
+                self._say(shortened(line, self.machine))
+            silent = silent or not all(outcome.tools.values())
             if not outcome.good:
                 code = NEVER_REACHED
         self.report["trial"] = outcomes
         if code != OK:
-            self._say(
-                "What does not answer is named above; everything else works. `interlock restore` takes all of it back."
-            )
+            self._worse(applied)
+        elif silent:
+            self._say("What does not answer is named above, and did not before; everything else works.")
         return code
+
+    def _worse(self, applied: Applied) -> None:
+        """Something worked before and does not now. Who is there decides; else it stays, and the exit code says so."""
+        self._say(
+            f"Something worked before and does not now; it is named above. `interlock restore {applied.id}` undoes all."
+        )
+        if not (self._is_person() and _yes("Undo everything? [y/N] ")):
+            return
+        from interlock.hosts.changes.restoring import restore
+
+        done = restore(self.home, self.machine, applied.id, force=False)
+        self.report["undone"] = done.complete
+        self._say(
+            "Everything is as it was." if done.complete else f"Not all could be undone: `interlock restore {done.id}`."
+        )
 
     def _say(self, text: str) -> None:
         if not self.args.json:

@@ -24,16 +24,20 @@ def to_correct(plan: Plan) -> Iterator[str]:
     """What a person had better put right, with the way to do it: it keeps its server from being adopted, or from working at all."""
     from interlock.hosts.shown_paths import shortened
 
-    told: dict[str, None] = {}
+    told: dict[tuple[str, str], tuple[str, dict[str, None]]] = {}
     for host in plan.hosts:
         for left in host.stays:
             if left.problem and left.todo:
-                what = f"{left.server}, {left.field}" if left.server and left.field else left.server
-                told[f"  {left.spot or host.adapter.label}{f' ({what})' if what else ''}: {left.todo}"] = None
+                file = left.spot.file if left.spot is not None else host.adapter.label
+                first = str(left.spot or host.adapter.label)
+                names = told.setdefault((file, left.todo), (first, {}))[1]
+                if left.server:
+                    names[f"{left.server}, {left.field}" if left.field else left.server] = None
     if told:
         yield "Correct first, then adopt again:"
-        for line in told:
-            yield shortened(line, plan.machine)
+    for (_file, todo), (first, names) in told.items():
+        what = f" ({'; '.join(names)})" if names else ""
+        yield shortened(f"  {first}{what}: {todo}", plan.machine)
 
 
 def _paragraphs(plan: Plan) -> Iterator[str]:
@@ -73,18 +77,21 @@ def _host(host: HostPlan) -> Iterator[str]:
     if host.entry is not None:
         for item in host.entry.entries:
             yield f"  {'=' if item.state == 'same' else '+'} {item.server} in {host.entry.file}"
+    for goes in host.replaced:
+        yield f"  - {goes.declaration.server} leaves {goes.declaration.spot}: it led to Interlock too"
     if host.gains:
         yield f"    also reaches: {', '.join(host.gains)}"
     for left in host.stays:
         field = f", {left.field}" if left.field else ""
-        yield f"    {left.server or left.spot}{field} stays ({left.spot}): {left.why}"
+        what = f"{left.server}{field} stays ({left.spot})" if left.server else str(left.spot)
+        yield f"    {what}: {left.why}"
     for note in host.notes:
         yield f"    {note}"
 
 
 def _approvals(plan: Plan) -> Iterator[str]:
     from interlock.gates.approval import HOSTS_THAT_ASK
-    from interlock.hosts.plan import approvals
+    from interlock.hosts.plan_notes import approvals
 
     told: dict[str, list[str]] = {}
     for key, text in approvals(plan, frozenset(HOSTS_THAT_ASK)).items():
@@ -105,7 +112,7 @@ def _more(plan: Plan) -> Iterator[str]:
 
 def as_dict(plan: Plan) -> dict[str, object]:
     from interlock.gates.approval import HOSTS_THAT_ASK
-    from interlock.hosts.plan import approvals
+    from interlock.hosts.plan_notes import approvals
 
     return {
         "hosts": [

@@ -31,11 +31,21 @@ class Outcome:
     """Why a server shows none."""
     before: Mapping[str, str] = field(default_factory=dict)
     """What a server that does not answer was in the host's file, for people."""
+    worked: Mapping[str, bool | None] = field(default_factory=dict)
+    """Of a server that does not answer: whether its old entry, started by itself, does."""
+    unset: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Variables that a server takes and that are not set here."""
     trouble: str | None = None
 
     @property
+    def regressions(self) -> list[str]:
+        """What worked before and does not any more."""
+        return [server for server, worked in self.worked.items() if worked]
+
+    @property
     def good(self) -> bool:
-        return self.trouble is None and all(self.tools.values())
+        """Nothing is worse than it was."""
+        return self.trouble is None and not self.regressions
 
     def lines(self) -> Iterator[str]:
         if self.trouble is not None:
@@ -46,13 +56,23 @@ class Outcome:
             else:
                 yield f"  {server} does not answer: {self.reasons.get(server, 'it shows no tool')}"
                 if server in self.before:
-                    yield f"    before: {self.before[server]}"
+                    yield f"    before: {self.before[server]}; {_SAID[self.worked.get(server)]}"
+                names = ", ".join(self.unset.get(server, ()))
+                if names:
+                    yield f"    not set here: {names}. Set it where {self.label} is started, and start {self.label} again."
 
     def as_dict(self) -> dict[str, object]:
         return {
             "host": self.host, "good": self.good, "tools": dict(self.tools), "reasons": dict(self.reasons),
-            "trouble": self.trouble,
+            "worked_before": dict(self.worked), "regressions": self.regressions, "trouble": self.trouble,
         }  # fmt: skip
+
+
+_SAID: Mapping[bool | None, str] = {
+    True: "started by itself, as it was, it still answers: this got worse",
+    False: "started by itself, as it was, it does not answer either",
+    None: "it cannot be told from here whether it answered",
+}
 
 
 def tried(plan: Plan, host: HostPlan, home: Path) -> Outcome:
@@ -75,6 +95,8 @@ def tried(plan: Plan, host: HostPlan, home: Path) -> Outcome:
     environ = of_entry(adapter, entry, plan.machine.environ)
     folder = plan.machine.folder
     result = attempt(entry.command, environ, folder, adapter.id, servers, FIRST_SECONDS)
+    if result.trouble is not None:  # a first start on a slow disk takes longer than any later one
+        result = attempt(entry.command, environ, folder, adapter.id, servers, AGAIN_SECONDS)
     missing = [server for server in servers if not result.tools.get(server)]
     if missing and result.trouble is None:
         # This waits until each has answered or failed, however long its first start takes.
@@ -82,8 +104,27 @@ def tried(plan: Plan, host: HostPlan, home: Path) -> Outcome:
         if answers:
             result = attempt(entry.command, environ, folder, adapter.id, [*result.tools, *answers], AGAIN_SECONDS)
     outcome.tools = {server: result.tools.get(server, 0) for server in servers}
+    silent = [server for server in servers if not outcome.tools[server]]
+    outcome.worked = {server: _worked(plan, host, server) for server in silent}
+    outcome.unset = {server: _unset(plan, server) for server in silent}
     outcome.trouble = None if result.trouble is None else f"{result.trouble} {_shown(result.said)}".strip()
     return outcome
+
+
+def _worked(plan: Plan, host: HostPlan, server: str) -> bool | None:
+    from interlock.cli.adopt_before import worked
+
+    said = [worked(each.declaration, host.adapter, plan.machine) for each in host.goes if each.key == server]
+    return True if True in said else None if None in said else False
+
+
+def _unset(plan: Plan, server: str) -> list[str]:
+    for each in plan.imported.servers:
+        if each.key == server:
+            values = [*each.merged.taken.values.values(), each.merged.taken.endpoint]
+            names = [value.source for value in values if value is not None and value.source is not None]
+            return [name for name in names if name not in plan.machine.environ]
+    return []
 
 
 def read_back(plan: Plan, host: HostPlan) -> Entry | None:

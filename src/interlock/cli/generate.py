@@ -196,13 +196,15 @@ class _Run:
             self._say(f"  takes effect: {plan.adapter.reload.value}")
 
     def _skipped(self) -> None:
-        if self.kind == "direct":
-            for each in self.plans.skipped:
-                self._say(f"Not generated: {each.server}: {each.why}.")
+        what = "Not generated" if self.kind == "direct" else "Not served through the entry yet"
+        for each in self.plans.skipped:
+            if self.kind == "direct" or not each.off:
+                self._say(f"{what}: {each.server}: {each.why}.")
 
     def _end(self, plans: Sequence[Plan], applied: str | None) -> None:
         if self.unset:
-            self._say(f"Not set here: {', '.join(self.unset)}. Hosts have to be started with {'it' if len(self.unset) == 1 else 'them'}.")
+            them = "it" if len(self.unset) == 1 else "them"
+            self._say(f"Not set here: {', '.join(self.unset)}. Hosts have to be started with {them}.")
         if not any(plan.made.edits for plan in plans):
             refused = any(plan.made.refused for plan in plans)
             there = any(plan.made.entries for plan in plans)

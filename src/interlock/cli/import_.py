@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
         complain(line)
     if written is not None:
         where = shortened(str(file), here)
-        complain(f"{len(made.servers)} server{'s' * (len(made.servers) != 1)} added to {where}; `interlock restore {written}` takes them out again")
+        count = f"{len(made.servers)} server{'s' * (len(made.servers) != 1)}"
+        complain(f"{count} added to {where}; `interlock restore {written}` takes them out again")
     elif not made.servers:
         complain("no server is left to import" if made.present or made.left else "no host here has a server")
     if written is None and made.servers:

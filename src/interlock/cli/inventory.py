@@ -180,11 +180,13 @@ def _show(inventories: Sequence[Inventory], hosts: Sequence[str] | None, args: a
 
 
 def _brought(inventory: Inventory) -> dict[str, object]:
+    from interlock.cli.inventory_json import without_secrets
     from interlock.hosts.neighbours import name
     from interlock.hosts.plugins import showing
 
     brought = showing.take(inventory.machine, [read.adapter.id for read in inventory.readings])
-    return {"machine": name(inventory.machine), **showing.as_dict(brought)}
+    found = showing.as_dict(brought)
+    return {"machine": name(inventory.machine), **{kind: without_secrets(each) for kind, each in found.items()}}
 
 
 def _severe(inventory: Inventory) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from interlock.hosts.checks.literals import masked, masked_url
+from interlock.hosts.checks.literals import MASK, covered, masked, masked_url
 from interlock.hosts.neighbours import name as name_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,25 @@ Object = dict[str, object]
 
 
 def objects(inventory: Inventory) -> Iterator[Object]:
+    for each in _objects(inventory):
+        yield {name: without_secrets(value) for name, value in each.items()}
+
+
+def without_secrets(value: object) -> object:
+    """A secret may stand in a key, a name or a path as well, so all text goes through here."""
+    if isinstance(value, str):
+        return covered(value)
+    if isinstance(value, dict):
+        return {covered(str(name)): without_secrets(inner) for name, inner in value.items()}
+    return [without_secrets(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    """`NAME=value` and `Name: value` as a name are a mistake, with a value in it."""
+    return sorted({re.sub(r"(?s)(?<=[=:\s]).+", MASK, name) for name in names})
+
+
+def _objects(inventory: Inventory) -> Iterator[Object]:
     machine = name_of(inventory.machine)
     for reading in inventory.readings:
         of_file: dict[str, list[Problem]] = {}
@@ -57,8 +77,8 @@ def _entry(reading: Reading, declaration: Declaration, of_file: list[Problem], m
         "transport": shown.transport if shown else None,
         "command": list(masked(shown.command)) if shown and shown.command else None,
         "url": masked_url(shown.url) if shown and shown.url is not None else None,
-        "env": sorted({*shown.env, *shown.env_names}) if shown else [],
-        "headers": sorted({*shown.headers, *shown.header_names}) if shown else [],
+        "env": _names({*shown.env, *shown.env_names}) if shown else [],
+        "headers": _names({*shown.headers, *shown.header_names}) if shown else [],
         "enabled": shown.enabled if shown else None,
         "stages": stages(reading, declaration),
         "tools": None if declaration.tools is None else list(declaration.tools),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from interlock.hosts.checks.duplicates import identity
+from interlock.hosts.checks.literals import covered
 from interlock.hosts.neighbours import name as name_of
 from interlock.hosts.ours import ours
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from interlock.hosts.declaration import Declaration, Problem, Severity, Spot, State
     from interlock.hosts.inventory import Inventory
     from interlock.hosts.machine import Machine
+    from interlock.hosts.place import Scope
     from interlock.hosts.reading import Reading
 
 _MARKS: dict[State, tuple[str, str, str]] = {
@@ -28,6 +30,7 @@ _MARKS: dict[State, tuple[str, str, str]] = {
 }
 _COLOURS: dict[Severity, str] = {"problem": "1;31", "warning": "33", "note": "36"}
 _ORDER: dict[Severity, int] = {"problem": 0, "warning": 1, "note": 2}
+_SCOPES: tuple[Scope, ...] = ("managed", "local", "project", "user", "plugin", "extension", "system")
 _IN_STATE = frozenset(("never-read", "wrong-table", "entry-invalid", "file-unreadable", "merge-invalid"))
 """Codes whose `seen` the line of the state says already."""
 
@@ -58,7 +61,8 @@ def report(inventories: Sequence[Inventory], style: Style) -> list[str]:
     lines: list[str] = []
     above: set[Said] = set()
     for inventory in inventories:
-        blocks = [_host(reading, inventory.machine, style, above) for reading in inventory.readings]
+        asked = style if inventory is inventories[0] else replace(style, named=False)
+        blocks = [_host(reading, inventory.machine, asked, above) for reading in inventory.readings]
         blocks += [list(_problem(problem, inventory.machine, style, None, 0)) for problem in inventory.problems]
         told = [line for block in blocks if block for line in [*block, ""]]
         if len(inventories) > 1 and (told or inventory is inventories[0]):
@@ -78,6 +82,8 @@ def _host(reading: Reading, machine: Machine, style: Style, above: set[Said]) ->
         looked = dict.fromkeys(place.shown for place in adapter.places if place.known.value is not False)
         return [f"{title}  no file here", *wrapped(f"looked for {', '.join(looked)}", style, 4)]
     shown = [each for each in reading.declarations if not style.only_problems or _told(each.problems, style)]
+    # As they win; what is in the wrong place after what is in the right one.
+    shown.sort(key=lambda each: (each.state == "never-read", _SCOPES.index(each.scope)))
     of_file = _told(reading.problems, style)
     if not shown and not of_file and (style.only_problems or not (style.all or style.named)):
         return []
@@ -240,7 +246,10 @@ def _several(inventories: Sequence[Inventory], style: Style) -> list[str]:
     for group in sorted(groups.values(), key=lambda group: -len({each.host for each in group})):
         names = [clean(each.server or "") for each in group]
         name = max(names, key=names.count)
-        who = [each.host if called == name else f"{each.host} as {called}" for each, called in zip(group, names, strict=True)]
+        who = [
+            each.host if called == name else f"{each.host} as {called}"
+            for each, called in zip(group, names, strict=True)
+        ]
         listed.append(f"{name} ({', '.join(dict.fromkeys(who))})")
     most = len(listed) if style.all else 6
     more = f", and {len(listed) - most} more" if len(listed) > most else ""
@@ -266,7 +275,8 @@ def short_path(path: str, machine: Machine) -> str:
 
 
 def clean(text: str) -> str:
-    """Nothing from a file may move the cursor or hide a part of the line."""
+    """Nothing from a file may move the cursor, hide a part of the line, or be a secret, wherever it stood."""
+    text = covered(text)
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 

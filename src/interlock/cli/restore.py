@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from interlock.hosts.changes.refused import Refused
     from interlock.hosts.changes.restoring import NothingToRestore, foreseen, history, restore
     from interlock.hosts.machine import here
+    from interlock.hosts.shown_paths import shortened
 
     home = home_from(args)
     if args.list:
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             complain(f"{error} `interlock restore --list` shows them.")
         return OK if args.id is None else USAGE
     except Refused as error:
-        complain(f"nothing was changed. {safe(sys.stderr, str(error))}")
+        complain(f"nothing was changed. {safe(sys.stderr, shortened(str(error), here()))}")
         return CONFIGURATION
     if args.json:
         print_json(as_dict(done, dry=args.dry_run))
@@ -79,9 +80,14 @@ def as_dict(done: Restored, *, dry: bool) -> dict[str, object]:
 
 
 def _show(done: Restored, *, dry: bool) -> None:
+    from interlock.hosts.machine import here
+    from interlock.hosts.shown_paths import shortened
+
+    machine = here()
     print(f"{'This would undo' if dry else 'Undone:'} the run {done.id} (interlock {done.command}).")
     for each in done.files:
-        print(safe(sys.stdout, f"  {each.file}: {_HOW[each.how]}{f' ({each.why})' if each.why else ''}"))
+        line = f"  {each.file}: {_HOW[each.how]}{f' ({each.why})' if each.why else ''}"
+        print(safe(sys.stdout, shortened(line, machine)))
     if not done.complete:
         print("Not all of it could be undone; the run stays in the list of those that can.")
     elif dry:
@@ -89,6 +95,10 @@ def _show(done: Restored, *, dry: bool) -> None:
 
 
 def _list(runs: list[Run], *, json: bool) -> None:
+    from interlock.hosts.machine import here
+    from interlock.hosts.shown_paths import shortened
+
+    machine = here()
     if json:
         print_json([_run_dict(each) for each in runs])
     elif not runs:
@@ -98,7 +108,7 @@ def _list(runs: list[Run], *, json: bool) -> None:
         undid = f" of {each.of}" if each.of is not None else ""
         print(f"{each.id}  {each.at}  {each.command}{undid}{state}")
         for file in each.files:
-            print(safe(sys.stdout, f"    {file.path}"))
+            print(safe(sys.stdout, shortened(f"    {file.path}", machine)))
 
 
 def _run_dict(run: Run) -> dict[str, object]:

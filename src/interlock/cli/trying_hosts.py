@@ -50,6 +50,26 @@ def attempt(
         talk.leave()
 
 
+def shows_tools(command: Sequence[str], environ: Mapping[str, str], folder: str, seconds: float) -> bool:
+    """Start a server by itself: whether it lists a tool in that time. Never raises."""
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environ),
+            cwd=folder,
+        )
+    except (OSError, ValueError):
+        return False
+    talk = _Talk(process, time.monotonic() + seconds)
+    try:
+        return talk.lists_something()
+    finally:
+        talk.leave()
+
+
 class _Talk:
     """Reading in threads, because Windows cannot wait for several pipes at once."""
 
@@ -81,6 +101,16 @@ class _Talk:
             if all(counted.get(server) for server in servers) or not self._changed():
                 return Tried(counted, None, self._said())
             number += 1
+
+    def lists_something(self) -> bool:
+        client = {"name": "interlock-adopt", "version": "1"}
+        begun = self._ask(1, "initialize", {"protocolVersion": _REVISION, "capabilities": {}, "clientInfo": client})
+        if begun is None or "result" not in begun:
+            return False
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        listed = self._ask(2, "tools/list", {})
+        result = listed.get("result") if listed is not None else None
+        return isinstance(result, dict) and bool(result.get("tools"))
 
     def leave(self) -> None:
         """Close its input, as a host does at the end."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,9 +17,9 @@ from interlock import __version__
 from interlock.catalog.listing import list_server
 from interlock.catalog.snapshot import Snapshot, build
 from interlock.journal.redact import redact
-from interlock.manifest.config import HttpTransport, Origin, ServerConfig, StdioTransport
+from interlock.manifest.config import EnvValue, HttpTransport, Origin, ServerConfig, StdioTransport
 from interlock.model.fault import Fault
-from interlock.upstream import handshake
+from interlock.upstream import handshake, strays
 from interlock.upstream.contract import Caller, ListKind, Outgoing, Progress, Reply
 from interlock.upstream.exits import Exit
 from interlock.upstream.known_secrets import masker
@@ -115,6 +115,8 @@ async def _process(target: Target, transport: StdioTransport, seconds: float, st
         return masked(known(text), (value for value in target.secrets if len(value) >= MIN_LENGTH))
 
     session.mask = mask
+    trace = strays.new_mark()
+    transport = replace(transport, env=(*transport.env, EnvValue(strays.NAME, literal=trace)))
     carrier = StdioCarrier(session)
     ended = asyncio.get_running_loop().create_future()
 
@@ -146,7 +148,10 @@ async def _process(target: Target, transport: StdioTransport, seconds: float, st
             started.exit = carrier.exit
         started.banner = [redact(mask(line)) for line in carrier.banner]
         started.stderr = child.stderr.lines(20)
-        await asyncio.shield(session.close())
+        try:
+            await asyncio.shield(session.close())
+        finally:
+            strays.end(trace)
 
 
 async def _introduce(session: Session, seconds: float) -> None:

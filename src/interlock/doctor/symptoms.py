@@ -153,7 +153,7 @@ SYMPTOMS: Final[Sequence[Symptom]] = (
     Symptom(
         "oauth-loop", "signing in again and again",
         frozenset(("oauth", "sign", "login", "log", "signing", "browser", "loops", "again", "auth", "401", "token", "authorization")),
-        (_KNOWN, _TWO, remote_sign_in.CONNECTION, remote_sign_in.SIGN_IN, remote_sign_in.LOG),
+        (_KNOWN, _TWO, remote_sign_in.ANY, remote_sign_in.CONNECTION, remote_sign_in.SIGN_IN, remote_sign_in.LOG),
     ),
     Symptom(
         "does-not-start", "a server's process does not come up, or ends at once",
@@ -182,7 +182,7 @@ SYMPTOMS: Final[Sequence[Symptom]] = (
     Symptom(
         "slow-calls", "calls take long, or end without an answer",
         frozenset(("slow", "call", "hang", "hangs", "timeout", "timeouts", "timed", "latency", "waiting", "wait")),
-        (_TIMES, _DEADLINES, _ANSWERS, _AUDIT),
+        (_TIMES, _DEADLINES, _ANSWERS, _step(audit.CHECK, audit.needed)),
     ),
     Symptom(
         "old-plugin", "a plugin was updated and behaves as before",
@@ -215,7 +215,7 @@ OF_SERVER: Final[Sequence[Step]] = (
     _ASKED, remote_sign_in.LOG, _AUDIT,
 )  # fmt: skip
 OF_HOST: Final[Sequence[Step]] = (
-    _BLAST, _ENTRY, _PROBLEMS, _CONNECTS, _TWO, _LOOPBACK, _LINES, _PLUGINS,
+    _KNOWN, _BLAST, _ENTRY, _PROBLEMS, _CONNECTS, _TWO, _LOOPBACK, _LINES, _PLUGINS,
     _DEFINITIONS, _NAMES, _COUNT, _CHANGES, _BARE, _HOST_LISTS,
     _HOST_APPROVAL,
 )  # fmt: skip

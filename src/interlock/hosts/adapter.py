@@ -95,6 +95,8 @@ class CallableNames:
     overflow: Literal["hash", "middle", "cut", "cut-number", "dropped"] | None = None
     clash: Literal["hash-both", "first", "last", "number", "prefix", "later-skipped", "one-lost"] | None = None
     lower: bool = False
+    dropped: str = ""
+    """As `keep`: characters of a server's key that vanish (goose: spaces)."""
     prefix_limit: int | None = None
     """VS Code: longest part before the tool's own name."""
     announced: bool = False

@@ -45,11 +45,16 @@ def clean(text: str, rule: CallableNames) -> str:
     return re.sub(f"[^{rule.keep}]", rule.replacement, text.lower() if rule.lower else text)
 
 
+def server_part(server: str, rule: CallableNames) -> str:
+    """What becomes of a server's key in the names of its tools."""
+    return clean(re.sub(f"[{rule.dropped}]", "", server) if rule.dropped else server, rule)
+
+
 def plain(server: str, tool: str, rule: CallableNames) -> str:
     """The whole name, before anything is cut."""
     if rule.bare:
         return clean(tool, rule)
-    return rule.form.replace("{server}", clean(server, rule)).replace("{tool}", clean(tool, rule))
+    return rule.form.replace("{server}", server_part(server, rule)).replace("{tool}", clean(tool, rule))
 
 
 def prefix(server: str, rule: CallableNames) -> str:

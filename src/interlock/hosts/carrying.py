@@ -239,9 +239,13 @@ class _Work:
                 f"{mend} Or set {variable} where {label} starts, and adopt again.".strip(),
             )  # fmt: skip
         if wrong is not None:
-            what = f"mended: {label} passes {shown} on as it stands; from now on the server gets the variable {variable}"
+            what = (
+                f"mended: {label} passes {shown} on as it stands; from now on the server gets the variable {variable}"
+            )
             if one.kind == "file":
-                what = f"mended: {label} passes {shown} on as it stands; from now on the server gets what is in the file"
+                what = (
+                    f"mended: {label} passes {shown} on as it stands; from now on the server gets what is in the file"
+                )
             elif variable not in self.machine.environ and one.default is None:
                 what = f"mended: {label} passes {shown} on as it stands; here it is the variable {variable}, which is not set"
             self.notes.append(Note(field_name, what, spot, mends=True))

@@ -6,8 +6,10 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 
 from interlock.hosts.adapter import Adapter
+from interlock.hosts.checks.references import references
 from interlock.hosts.dialect import SDK_ENV
 from interlock.hosts.entry import Entry
+from interlock.hosts.machine import Machine
 from interlock.hosts.reading import BadEntry
 from interlock.hosts.references import found
 from interlock.hosts.writing import Rendered
@@ -30,12 +32,39 @@ def of_entry(adapter: Adapter, entry: Entry, environ: Mapping[str, str]) -> dict
     variables = adapter.variables.value
     forms = variables.forms if variables is not None else ()
     for name, text in entry.env.items():
-        references = found(text, forms)
-        if not references:
+        inside = found(text, forms)
+        if not inside or not _fills(adapter, "env", text):
             made[name] = text
-        elif references[0].name in environ:
-            made[name] = environ[references[0].name]
+        elif inside[0].name in environ:
+            made[name] = environ[inside[0].name]
     return made
+
+
+def filled(adapter: Adapter, kind: str, text: str, machine: Machine) -> str:
+    """A text of an entry as its host would hand it on; of a host whose rule nobody knows, with its variables filled in."""
+    if adapter.expands_home.value and (text == "~" or text.startswith(("~/", "~\\"))):
+        text = machine.home + text[1:]
+    variables = adapter.variables.value
+    if not _fills(adapter, kind, text):
+        return text
+    made, done = "", 0
+    for each in found(text, variables.forms if variables is not None else ()):
+        value = machine.home if each.name == "userHome" else machine.environ.get(each.name, each.default)
+        if value is not None:
+            made += text[done : each.start] + value
+            done = each.end
+    return made + text[done:]
+
+
+def _fills(adapter: Adapter, kind: str, text: str) -> bool:
+    """False where the host is known to pass what stands there on as it stands."""
+    variables = adapter.variables.value
+    if variables is None:
+        return True
+    if variables.fields and kind not in variables.fields:
+        return False
+    spelled = [each.form for each in references(text)]
+    return not spelled or any(form in variables.forms for form in spelled)
 
 
 def _named(name: str, names: Sequence[str]) -> bool:

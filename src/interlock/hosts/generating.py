@@ -140,7 +140,9 @@ class _Work:
         where = f"{file}:{at[0]}" if at is not None else file
         self.refused.append(
             Refused(
-                "", f"{self.adapter.label} cannot read {where}: {why}.", "Correct the file first; it is left as it is."
+                "",
+                f"{where} cannot be read by {self.adapter.label}: {why}.",
+                "Correct the file first; it is left as it is.",
             )
         )
         return True
@@ -285,7 +287,9 @@ class _Work:
         pattern = self.adapter.server_names.value
         if name in self.adapter.reserved:
             why = f"{self.adapter.label} keeps this name for itself."
-        elif pattern is not None and not re.search(pattern, name):
+        elif name == "__proto__":
+            why = "Programs in JavaScript lose an entry of this name."
+        elif pattern is not None and not re.fullmatch(pattern, name):
             why = f"{self.adapter.label} starts no server of this name: it has to match {pattern}."
         elif self.adapter.folds_case and any(
             item.server.lower() == name.lower() and item.server != name for item in self.items

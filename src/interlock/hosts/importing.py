@@ -73,7 +73,9 @@ class Imported:
 
     def remarks(self, machine: Machine | None) -> list[str]:
         """Where it comes from, for the comment above it."""
-        lines = [f"From {registry.label(source.declaration.host)}: {source.declaration.spot}" for source in self.sources]
+        lines = [
+            f"From {registry.label(source.declaration.host)}: {source.declaration.spot}" for source in self.sources
+        ]
         lines += [f"{secret.variable}: {secret.todo}" for secret in self.secrets if not secret.settled]
         return lines if machine is None else [with_tilde(line, machine) for line in lines]
 
@@ -135,14 +137,32 @@ def take(
             if value.source is not None:
                 names.given.setdefault(value.source, "\0")  # no secret is given the name of another's variable
     ids = {config.integration_id for config in existing.values()}
+
+    def documented(each: Merged, ids: set[str]) -> tuple[Imported, tuple[str, str] | None]:
+        server = Imported(each, *document(each, means, names, ids))
+        return server, _wrong(server, target, scope, machine)
+
     for each in fresh:
-        made_document, secrets = document(each, means, names, ids)
-        server = Imported(each, made_document, secrets)
-        why_not = _wrong(server, target, scope, machine)
+        server, why_not = documented(each, set(ids))
+        if why_not is not None and len(each.sources) > 1:
+            # A mistake in one host's entry keeps that one out, and not the others of the same server.
+            alone = [
+                (source, documented(replace(each, sources=[source], taken=source), set(ids))[1])
+                for source in each.sources
+            ]
+            wrong = [(source, why) for source, why in alone if why is not None]
+            made.left += [_left(source.declaration, *why) for source, why in wrong]
+            right = [source for source, why in alone if why is None]
+            if not right:
+                continue
+            rest = merged(right, machine.environ)
+            rest.key, rest.differences = each.key, [replace(one, server=each.key) for one in rest.differences]
+            server, why_not = documented(rest, set(ids))
         if why_not is None:
+            ids.add(str(server.document["integrationId"]))
             made.servers.append(server)
         else:
-            made.left += [_left(source.declaration, *why_not) for source in each.sources]
+            made.left += [_left(source.declaration, *why_not) for source in server.sources]
     for server in [*made.servers, *made.present]:
         made.differences += server.merged.differences
         made.notes += [(server.key, source.declaration.host, note) for source, note in server.merged.notes]
@@ -158,7 +178,8 @@ def _chosen(
     for each in declarations:
         if each.server is None:
             if each.state == "broken":
-                why_not = f"the file cannot be read: {each.decided_by.by or 'it is damaged'}"
+                by = each.decided_by.by or "it is damaged"
+                why_not = by if "cannot be read" in by else f"the file cannot be read: {by}"
                 made.left.append(replace(_left(each, "", why_not), spot=_guilty(each), todo=_todo(each)))
         elif each.scope not in _SCOPES["all"]:
             made.left.append(_left(each, "", _ELSEWHERE.get(each.scope, "it is not the user's own"), problem=False))
@@ -181,9 +202,7 @@ def _chosen(
     return chosen
 
 
-def _fitting(
-    each: Declaration, machine: Machine, which: Which, made: Import, means: Means
-) -> list[Candidate]:
+def _fitting(each: Declaration, machine: Machine, which: Which, made: Import, means: Means) -> list[Candidate]:
     adapter = registry.find(each.host)
     if adapter is None:
         return []
@@ -241,8 +260,10 @@ def _todo(each: Declaration) -> str:
     """What the checks say to do about an entry that its host does not take."""
     if each.state == "never-read":
         return each.place.instead
+    if each.decided_by.rule in ("syntax", "host-broken"):
+        return f"Correct the file: {each.decided_by.by or 'it is damaged'}."
     problems = sorted(each.problems, key=lambda problem: problem.severity != "problem")
-    return next((problem.todo for problem in problems if problem.todo), "") or "Correct it there."
+    return next((problem.todo for problem in problems if problem.todo), "") or f"Correct it: {each.decided_by.by}."
 
 
 def _guilty(each: Declaration) -> Spot:

@@ -30,6 +30,22 @@ _NAMES = frozenset(("env_http_headers", "bearer_token_env_var", "env_vars", "env
 """Fields that hold names of variables and no values: what stands there is shown, whatever it is the name of."""
 
 
+_TABLES = frozenset(("env", "environment", "envs", "headers", "http_headers"))
+_LINES = frozenset(("command", "cmd", "headersHelper", "http_headers_helper"))
+"""Texts that are a whole command line."""
+
+
+def _may_be_secret(text: str) -> bool:
+    """Of a variable's or a header's value, whatever it is called: letters and digits, and neither a place nor a sentence."""
+    return (
+        len(text) >= 8
+        and not re.search(r"[\s/\\]", text)
+        and re.search(r"[A-Za-z]", text) is not None
+        and re.search(r"[0-9]", text) is not None
+        and not is_reference(text)
+    )
+
+
 def is_reference(text: str) -> bool:
     return bool(_REFERENCE.search(text))
 
@@ -46,6 +62,8 @@ def _walk(name: str, value: object) -> Iterator[str]:
                 continue
             if secrets.known_format(str(key)):
                 yield str(key)
+            if key in _TABLES and isinstance(inner, dict):
+                yield from (text for text in inner.values() if isinstance(text, str) and _may_be_secret(text))
             yield from _walk(str(key), inner)
     elif isinstance(value, list):
         before: str | None = None
@@ -59,7 +77,7 @@ def _walk(name: str, value: object) -> Iterator[str]:
             yield from _walk(name if not isinstance(item, dict) else "", item)
     elif isinstance(value, str) and value and not is_reference(value):
         reason = secrets.named_literal(name, value) or ("://" in value and secrets.url(value))
-        if reason:
+        if reason or (name in _LINES and secrets.argument(None, value)):
             yield from _held(value)
 
 

@@ -64,10 +64,11 @@ def rank(each: Candidate) -> tuple[int, int, int]:
 
 
 def _alike(one: Candidate, other: Candidate, environ: Mapping[str, str]) -> bool:
-    if not conflicts(one, other, environ):
-        return True
     both = one.declaration.state == other.declaration.state == "effective"
     here = one.declaration.host == other.declaration.host and both
+    if not conflicts(one, other, environ):
+        # Two entries of one host that give the same program other variables are two on purpose.
+        return not here or set(one.values) == set(other.values)
     return not here and one.name.lower() == other.name.lower()
 
 

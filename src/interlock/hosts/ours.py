@@ -24,5 +24,14 @@ def ours(entry: Entry) -> Ours | None:
     return None
 
 
+def plain(entry: Entry) -> bool:
+    """`interlock connect` with nothing that makes it lead elsewhere than Interlock's usual entry."""
+    words = entry.command
+    if ours(entry) != "connect" or entry.env or entry.cwd is not None:
+        return False
+    rest = words[words.index("connect") + 1 :]
+    return not rest or (len(rest) == 2 and rest[0] == "--host")
+
+
 def _program(word: str) -> bool:
     return word.replace("\\", "/").rpartition("/")[2].lower() in _PROGRAMS

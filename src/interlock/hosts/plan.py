@@ -6,11 +6,11 @@ Nothing is written here. The edits, the manifest and the moved secrets are one c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from interlock.hosts import child_environment, generated, generating, importing, registry, wanting
+from interlock.hosts import child_environment, generated, generating, importing, plan_notes, registry, wanting
 from interlock.hosts.adapter import Adapter
 from interlock.hosts.candidate import Candidate
 from interlock.hosts.changes.applying import planned
@@ -21,12 +21,11 @@ from interlock.hosts.generated import Ledger
 from interlock.hosts.generating import Generated
 from interlock.hosts.importing import Import, Imported, Left, Which
 from interlock.hosts.machine import Machine
+from interlock.hosts.ours import ours, plain
 from interlock.hosts.target import Target
 from interlock.hosts.wanting import WriteScope
 from interlock.hosts.writing import REMOVE, Edit, FileEdits, Wanted
 from interlock.manifest.config import EnvValue, Gateway, HeaderValue, ServerConfig, StdioTransport
-
-_CORRECT = "Correct the file, and adopt again."
 
 Connect = Callable[[str], Sequence[str]]
 """The command of Interlock's own entry, for one host."""
@@ -50,6 +49,8 @@ class HostPlan:
     gains: tuple[str, ...] = ()
     """Servers that it did not have before."""
     notes: list[str] = field(default_factory=list)
+    replaced: list[Goes] = field(default_factory=list)
+    """Interlock's own entry under other names: with both, every tool would be there twice."""
 
     @property
     def file(self) -> str | None:
@@ -59,7 +60,7 @@ class HostPlan:
         """The new entry first: so a file keeps the manner in which its entries are written."""
         made = [] if self.entry is None else list(self.entry.edits)
         by_file: dict[str, list[Goes]] = {}
-        for each in self.goes:
+        for each in [*self.goes, *self.replaced]:
             by_file.setdefault(each.declaration.file, []).append(each)
         return made + [_removal(self.adapter, file, goes) for file, goes in by_file.items()]
 
@@ -78,6 +79,8 @@ class Plan:
     """Those that keep their servers where they are."""
     machine: Machine
     home: Path
+    moving: bool = False
+    """Secrets are moved, where they can be."""
 
     @property
     def adopted(self) -> list[str]:
@@ -113,7 +116,7 @@ def make(
         declarations, machine, made, target, connect, "project" if which == "project" else "user", ledger or Ledger()
     )
     work.settle()
-    return work.result(home)
+    return replace(work.result(home), moving=means.secrets is not None)
 
 
 @dataclass(slots=True)
@@ -165,7 +168,7 @@ class _Work:
             return
         trouble = self._unwritable(trial.edits)
         if trouble is not None:
-            self._keep_all(host, f"Interlock's own entry cannot be written: {trouble}", _CORRECT)
+            self._keep_all(host, f"Interlock's own entry cannot be written: {trouble}", _correct(trouble))
             return
         self._files_let_go(adapter)
 
@@ -185,13 +188,14 @@ class _Work:
         for file, goes in by_file.items():
             trouble = self._unwritable([_removal(adapter, file, goes)])
             for each in goes if trouble is not None else ():
-                self._keep(each.declaration, each.key, "", f"its file cannot be changed: {trouble}", _CORRECT)
+                why = f"its file cannot be changed: {trouble}"
+                self._keep(each.declaration, each.key, "", why, _correct(trouble))
 
-    def _unwritable(self, edits: Sequence[FileEdits]) -> str | None:
+    def _unwritable(self, edits: Sequence[FileEdits]) -> Unchangeable | None:
         try:
             planned(self.machine, edits)
         except Unchangeable as refused:
-            return str(refused)
+            return refused
         return None
 
     def _generated(
@@ -275,7 +279,9 @@ class _Work:
         """Several hosts may read the same file: an entry leaves it for all of them, or for none."""
         for other in self.kept.values():
             if other.host != each.host and other.spot == each.spot:
-                self._keep(each, key, "", f"{registry.label(other.host)} reads this entry too, and there it has to stay")
+                self._keep(
+                    each, key, "", f"{registry.label(other.host)} reads this entry too, and there it has to stay"
+                )
                 return
 
     def result(self, home: Path) -> Plan:
@@ -283,6 +289,7 @@ class _Work:
             servers=[each for each in self.made.servers if self._going(each)],
             present=[each for each in self.made.present if self._going(each)],
             left=self.made.left,
+            machine=self.machine,
         )
         keys = {each.key for each in [*adopted.servers, *adopted.present]}
         adopted.differences = [each for each in self.made.differences if each.server in keys]
@@ -326,7 +333,7 @@ class _Work:
                 had = {each.key for each in goes}
                 plan.gains = tuple(key for key in everything if key not in had)
                 plan.notes += plan.entry.notes
-                plan.notes += _notes(adapter, goes, self.machine, configs)
+                plan.notes += plan_notes.of_host(adapter, goes, self.machine, configs)
             yield plan
 
     def _entry(
@@ -346,11 +353,31 @@ class _Work:
         made = self._generated(adapter, configs, keeping)
         first = written.setdefault(made.file or "", adapter.id)
         if first == adapter.id:
+            self._replace_own(made, plan)
             return made
         plan.notes.append(
             f"{adapter.label} reads {made.file} as {registry.label(first)} does: the one entry there, with its names, is for both."
         )
         return replace(made, edits=(), entries=(), owned={}, notes=())
+
+    def _replace_own(self, made: Generated, plan: HostPlan) -> None:
+        for each in self.declarations:
+            entry = each.runs
+            if each.host != made.host or each.file != made.file or entry is None or ours(entry) != "connect":
+                continue
+            if each.server == wanting.CONNECT_KEY or each.state != "effective":
+                continue
+            if plain(entry):
+                plan.replaced.append(Goes(each, wanting.CONNECT_KEY))
+                plan.stays = [left for left in plan.stays if (left.spot, left.server) != (each.spot, each.server)]
+            else:
+                plan.notes.append(
+                    f"{each.server} ({each.spot}) leads to Interlock too, with words of its own: its tools may now be there twice."
+                )
+
+
+def _correct(refused: Unchangeable | None) -> str:
+    return f"Correct this: {refused.why.removeprefix('it is left as it is: ')}." if refused is not None else ""
 
 
 def _of_one_that_goes(left: Left, goes: Sequence[Goes]) -> bool:
@@ -368,60 +395,3 @@ def _removal(adapter: Adapter, file: str, goes: Sequence[Goes]) -> FileEdits:
         file=file, format=place.format, comments=generating.keeps_comments(adapter, place), edits=tuple(edits),
         list_key=generating.LIST_KEYS.get(adapter.id) if isinstance(goes[0].declaration.path[-1], int) else None,
     )  # fmt: skip
-
-
-def _notes(adapter: Adapter, goes: Sequence[Goes], machine: Machine, configs: Sequence[ServerConfig]) -> Iterable[str]:
-    local = [each.key for each in goes if each.declaration.scope == "local"]
-    if local:
-        project = machine.repository() or machine.folder
-        yield f"{', '.join(local)} was only for the project {project}; from now on it is there everywhere."
-    ruled = [each.key for each in goes if _has_rules_elsewhere(each.declaration)]
-    if ruled:
-        yield (
-            f"{adapter.label}'s own rules for tools of {', '.join(ruled)} speak of their old names. They are in the manifest "
-            f"now; {adapter.label} asks as for a new server."
-        )
-    used = {name for config in configs if config.enabled for name in wanting.variables(config)}
-    unset = sorted(used - set(machine.environ))
-    if unset:
-        yield (
-            f"Not set here: {', '.join(unset)}. {adapter.label} must be started with it, or the servers that need it do "
-            "not start."
-        )
-    elif used and adapter.gui:
-        yield (
-            f"{adapter.label} is started from a desktop and may not have the variables of a terminal "
-            f"({', '.join(sorted(used))}): set them for the whole session, or move the secrets (`--move-secrets`)."
-        )
-
-
-def _has_rules_elsewhere(each: Declaration) -> bool:
-    """Rules of another file than the entry's."""
-    entry, runs = each.entry, each.runs
-    return entry is not None and runs is not None and (entry.approvals, entry.deny) != (runs.approvals, runs.deny)
-
-
-def approvals(plan: Plan, asking: frozenset[str]) -> Mapping[str, str]:
-    """What is asked before a call of each adopted server, where that is not what its entry said, by key."""
-    told: dict[str, str] = {}
-    for server in plan.imported.servers:
-        said = server.merged.taken.approvals
-        if "*" in said:
-            continue
-        hosts = list(dict.fromkeys(source.declaration.host for source in server.sources))
-        known = [registry.label(host) for host in hosts if host in asking]
-        others = [registry.label(host) for host in hosts if host not in asking]
-        if known and not others:
-            told[server.key] = (
-                f"{', '.join(known)} goes on asking itself; through any other host Interlock asks before each call"
-            )
-        elif known:
-            told[server.key] = (
-                f"{', '.join(known)} goes on asking itself; through {', '.join(others)} and any other Interlock asks before "
-                "each call, because nothing is known of their own asking"
-            )
-        else:
-            told[server.key] = (
-                "Interlock asks before each call: its entries say nothing, and it is not known whether the host asks"
-            )
-    return told

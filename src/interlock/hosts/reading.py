@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from interlock.hosts.adapter import Adapter
 from interlock.hosts.declaration import Decision, Declaration, Problem, Spot
 from interlock.hosts.machine import Machine
-from interlock.hosts.place import ANY, PROJECT, Format, Place
+from interlock.hosts.place import ANY, PROJECT, Format, Place, Scope
 from interlock.hosts.text.document import At, Damaged, Document, Step
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -103,11 +103,13 @@ def read(adapter: Adapter, machine: Machine) -> Reading:
     from interlock.hosts.settling import settle
 
     reading = Reading(adapter, machine)
-    for place in adapter.places:
-        if place.shared and not _is_here(adapter, machine):
-            continue
+    places = [place for place in adapter.places if not place.shared or _is_here(adapter, machine)]
+    own = {(path, place.tables) for place in places if place.scope == "user" for path in place.find(machine)}
+    for place in places:
         for path in dict.fromkeys(place.find(machine)):
-            _read_file(reading, place, path)
+            # In the home itself a project's file may be the user's: then it is the user's, whichever place comes first.
+            if place.scope != "project" or (path, place.tables) not in own:
+                _read_file(reading, place, path)
     _one_for_each_fault(reading)
     settle(reading)
     return reading
@@ -291,8 +293,7 @@ def declare(
     # Where the host reads the file, and not this key of it, only the key is wrong.
     readers = [each.place for each in reading.seen if each.path == path and each.place.known.value is not False]
     declaration = Declaration(
-        host=reading.adapter.id, scope=readers[-1].scope if place.known.value is False and readers else place.scope,
-        place=place, spot=spot, server=server,
+        host=reading.adapter.id, scope=_scope(reading.machine, place, path, readers), place=place, spot=spot, server=server,
         path=base, raw=raw if isinstance(raw, dict) else {}, spots=spots,
     )  # fmt: skip
     reading.declarations.append(declaration)
@@ -319,6 +320,18 @@ def declare(
                 place.known.note or "The host does not read this file.", spot=spot, todo=place.instead,
             )
         )  # fmt: skip
+
+
+def _scope(machine: Machine, place: Place, path: str, readers: Sequence[Place]) -> Scope:
+    """Of a wrong file whose it would be: a place of such files looks into a person's folders and a project's alike."""
+    if place.known.value is not False:
+        return place.scope
+    if readers:
+        return readers[-1].scope
+    root = machine.repository() or machine.folder
+    if root != machine.home and path.startswith(machine.join(root, "")):
+        return "project"
+    return "user" if path.startswith(machine.user(".")) else place.scope
 
 
 def refuse(declaration: Declaration, error: BadEntry) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from interlock.hosts.adapter import Form
@@ -48,6 +49,14 @@ def table(raw: Mapping[str, object], name: str) -> dict[str, str]:
         elif each is not None:
             raise BadEntry(f"`{name}.{key}` is not a text", f"{name}.{key}")
     return found
+
+
+def address(raw: Mapping[str, object], name: str = "url") -> str | None:
+    """A text that begins as a URL does. For hosts that check it before they fill in variables. Raises BadEntry."""
+    value = text(raw, name)
+    if value is not None and not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:(?!//(?:\Z|[^/?#]*[\s{}<>^|`]))", value):
+        raise BadEntry(f"`{name}` is no address", name, "Write it whole, from `https://` on.")
+    return value
 
 
 def flag(raw: Mapping[str, object], name: str, default: bool) -> bool:

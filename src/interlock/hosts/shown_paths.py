@@ -20,4 +20,4 @@ def shortened(text: str, machine: Machine) -> str:
 def with_tilde(text: str, machine: Machine) -> str:
     """For what is kept, and read from another directory."""
     home = machine.home.rstrip("/\\")
-    return re.sub(rf"{_BEFORE}{re.escape(home)}(?=[/\\]|[^\w.-]|\Z)", "~", text) if home else text
+    return re.sub(rf"{_BEFORE}{re.escape(home)}(?=[/\\]|\.?(?:[^\w.-]|\Z))", "~", text) if home else text

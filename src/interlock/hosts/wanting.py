@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from interlock.hosts import filling
 from interlock.hosts.adapter import Adapter
 from interlock.hosts.fact import Fact
 from interlock.hosts.machine import Machine
@@ -114,15 +115,16 @@ def direct(
 ) -> Prepared:
     """A server's own entry, as this host on this machine has to be told it."""
     transport = config.transport
+    literal = filling.lost(adapter, transport, machine)
     if isinstance(transport, HttpTransport):
-        return Prepared(Wanted(name=config.key, scope=scope, server=config, project_root=project_root), None)
+        return Prepared(Wanted(name=config.key, scope=scope, server=config, project_root=project_root), None, literal)
     form = _Form(adapter, machine, scope, str(logical.root_of(config.origin.file)))
     command, cwd, losses, notes = _command(transport, form)
     env = tuple(_env(value, form) for value in transport.env)
     notes += form.notes()
     # A folder of another machine's form is text for the adapter, and no path of this one: cwd is put in afterwards.
     made = replace(config, transport=replace(transport, command=command, env=env))
-    return Prepared(Wanted(name=config.key, scope=scope, server=made, project_root=project_root), cwd, losses, notes)
+    return Prepared(Wanted(name=config.key, scope=scope, server=made, project_root=project_root), cwd, (*losses, *literal), notes)
 
 
 @dataclass(slots=True)

@@ -35,6 +35,6 @@ def trouble_with(name: str, host: Host) -> str | None:
     if name in adapter.reserved:
         return f"{host.label} keeps the name {name!r} for itself"
     pattern = adapter.server_names.value
-    if pattern is not None and not re.search(pattern, name):
+    if pattern is not None and not re.fullmatch(pattern, name):
         return f"{host.label} starts no server with the name {name!r}"
     return None

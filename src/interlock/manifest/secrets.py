@@ -11,7 +11,7 @@ from collections import Counter
 from urllib.parse import parse_qsl, urlsplit
 
 _FORMATS: tuple[tuple[str, str], ...] = (
-    ("a private key", r"-----BEGIN [A-Z ]*PRIVATE KEY"),
+    ("a private key", r"-----BEGIN [A-Z ]*PRIVATE KEY(?s:.*)"),
     ("a GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
     ("a GitLab token", r"\bgl(?:pat|ptt|dt|rt|cbt|ft|soat)-[A-Za-z0-9_-]{16,}"),
     ("an API key of the `sk-` kind", r"\bsk-[A-Za-z0-9_-]{16,}"),
@@ -102,6 +102,11 @@ def known_format(text: str) -> str | None:
     return _FORMATS[int((found.lastgroup or "f0")[1:])][0] if found else None
 
 
+def without_known(text: str, mask: str) -> str:
+    """The text with everything masked that is a secret by its format alone."""
+    return _FORMAT.sub(mask, text) if len(text) >= 12 else text
+
+
 def secret_name(name: str) -> bool:
     """Whether a variable, header, option or parameter of this name is for a secret: `API_TOKEN`, not `TOKEN_FILE`."""
     words = [word.lower() for word in _WORD.findall(name)]
@@ -153,9 +158,60 @@ def argument(before: str | None, text: str) -> str | None:
     name, equals, value = text.partition("=")
     if equals and secret_name(name) and _concrete(value):
         return f"`{name if name.isprintable() and len(name) < 40 else 'this option'}` holds a secret"
-    if before is not None and before.startswith("-") and "=" not in before and secret_name(before) and _concrete(text):
+    option = before if before is not None and before.startswith("-") and "=" not in before else None
+    if option is not None and secret_name(option) and _concrete(text):
         return "the option before it holds a secret"
+    if option is None and equals and name.startswith("-"):
+        option, text = name, value
+    return _behind(option, text) or _inside(text)
+
+
+def _behind(option: str | None, text: str) -> str | None:
+    """What an option's value is, where the option's name alone does not tell: a header, a variable, a user's login."""
+    found = _NAMED.match(text) if option is not None else None
+    if found is not None and option in _PAIRS and _concrete(found["value"]) and secret_name(found["name"]):
+        return f"`{found['name']}` holds a secret"
+    login = _LOGIN.fullmatch(text) if option in _LOGINS else None
+    if login is not None and _concrete(login["password"]):
+        return "a password follows the user's name"
     return None
+
+
+def _inside(text: str) -> str | None:
+    """A secret within a longer argument: an address, a connection string, a piece of JSON, a whole command line."""
+    if "://" in text and (reason := _address(text)):
+        return reason
+    for found in (*_MEMBER.finditer(text), *_QUOTED_HEADER.finditer(text)):
+        if secret_name(found["name"]) and _concrete(found["value"]):
+            return f"`{found['name']}` in it holds a secret"
+    words = text.split()
+    if len(words) > 1:
+        return next(filter(None, map(argument, [None, *words], [word.strip("\"'") for word in words])), None)
+    return None
+
+
+_PAIRS = frozenset(("-H", "--header", "--headers", "-e", "--env", "--set-env", "-E"))
+_NAMED = re.compile(r"(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\s*[:=]\s*(?P<value>\S.*)", re.DOTALL)
+_LOGINS = frozenset(("-u", "--user", "--auth", "--basic-auth", "--proxy-user", "--creds", "--credentials", "--login"))
+_LOGIN = re.compile(r"[^\s:/\\]+:(?!\d+\Z)(?=[^\s/\\:]*[A-Z0-9!#$%&*+^~])(?P<password>[^\s/\\:]{4,})")
+"""`docker run --user node:node` is a user and a group, which are small letters."""
+_MEMBER = re.compile(
+    r"""(?:(?<=[;,{?&\s"'])|\A(?=-))(?P<name>[A-Za-z_-][A-Za-z0-9_ .-]{0,40})(?:["']\s*:\s*["']|=|(?<=[a-z]):(?!//))
+        (?P<value>[^\s"';,&}]+)""",
+    re.VERBOSE,
+)
+"""`;Password=x`, `"token": "x"`, `--token:x`."""
+_QUOTED_HEADER = re.compile(r"""["'](?P<name>[A-Za-z][A-Za-z0-9-]{0,60}):\s*(?P<value>[^\s"'][^"']*)""")
+"""In a shell's line: `curl -H 'X-Api-Key: x'`."""
+
+
+def _address(text: str) -> str | None:
+    """As `url`, but a commit or a digest in an address's path is no secret."""
+    reason = url(text)
+    if reason is None or not reason.startswith("a part of its path"):
+        return reason
+    pieces = re.split(r"[/?#]", text)
+    return reason if any(looks_random(piece) and not _HEX.match(piece) for piece in pieces) else None
 
 
 def url(text: str) -> str | None:

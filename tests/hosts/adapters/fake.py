@@ -27,9 +27,9 @@ from interlock.manifest.config import (
 
 _HERE = Origin(Path("manifest.yaml"), 1)
 HOMES: Mapping[Platform, tuple[str, str]] = {
-    "linux": ("/home/ada", "/home/ada/work/app"),
-    "macos": ("/Users/ada", "/Users/ada/work/app"),
-    "windows": ("C:\\Users\\ada", "C:\\Users\\ada\\work\\app"),
+    "linux": ("/home/ada", "/home/ada/code/app"),
+    "macos": ("/Users/ada", "/Users/ada/code/app"),
+    "windows": ("C:\\Users\\ada", "C:\\Users\\ada\\code\\app"),
 }
 
 

@@ -28,9 +28,9 @@ def test_the_marker_says_whether_the_old_file_counts(tmp_path: Path, platform: P
     [
         ((".gemini", "config", "mcp_config.json"), "effective"),
         ((".gemini", "antigravity-cli", "mcp_config.json"), "never-read"),
-        (("work", "app", ".agents", "mcp_config.json"), "effective"),
-        (("work", "app", ".antigravitycli", "mcp_config.json"), "never-read"),
-        (("work", "app", ".gemini", "config", "mcp_config.json"), "never-read"),
+        (("code", "app", ".agents", "mcp_config.json"), "effective"),
+        (("code", "app", ".antigravitycli", "mcp_config.json"), "never-read"),
+        (("code", "app", ".gemini", "config", "mcp_config.json"), "never-read"),
     ],
 )
 def test_right_and_wrong_files(tmp_path: Path, parts: tuple[str, ...], state: str) -> None:

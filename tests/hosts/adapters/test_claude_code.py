@@ -83,7 +83,7 @@ def test_local_servers_belong_to_the_repositorys_root(tmp_path: Path) -> None:
     file = fake.put(
         on, on.user(".claude.json"),
         {"projects": {on.folder: {"mcpServers": {"root": ONE}}, deep: {"mcpServers": {"deep": ONE}},
-                      "/home/ada/work": {"mcpServers": {"above": ONE}}}},
+                      "/home/ada/code": {"mcpServers": {"above": ONE}}}},
     )  # fmt: skip
     assert fake.states(look(replace(on, folder=deep))) == {("root", file): "effective"}
 
@@ -171,7 +171,7 @@ def test_whose_settings_count_below_the_root(tmp_path: Path, path: tuple[str, ..
 
 
 @pytest.mark.parametrize(
-    ("trusted", "state"), [("/home/ada/work/app/sub", "effective"), ("/home/ada/work/app", "effective")]
+    ("trusted", "state"), [("/home/ada/code/app/sub", "effective"), ("/home/ada/code/app", "effective")]
 )
 def test_trust_between_the_folder_and_the_root(tmp_path: Path, trusted: str, state: str) -> None:
     on = fake.machine(tmp_path)
@@ -184,7 +184,7 @@ def test_trust_between_the_folder_and_the_root(tmp_path: Path, trusted: str, sta
 
 def test_trust_of_a_folder_above_is_not_enough(tmp_path: Path) -> None:
     on = fake.machine(tmp_path)
-    fake.put(on, on.user(".claude.json"), {"projects": {"/home/ada/work": {"hasTrustDialogAccepted": True}}})
+    fake.put(on, on.user(".claude.json"), {"projects": {"/home/ada/code": {"hasTrustDialogAccepted": True}}})
     near = shared(on, {"p": ONE})
     settings(on, "project", {"enableAllProjectMcpServers": True})
     assert fake.states(look(on)) == {("p", near): "blocked"}

@@ -36,7 +36,7 @@ def test_the_workspace_replaces_the_users_entry_and_the_nearest_wins(tmp_path: P
     trust(on)
     own = user(on, {"mcpServers": {"a": ONE, "u": ONE}})
     root, deep = project(on, {"a": TWO, "b": TWO}), project(on, {"a": THREE}, "sub", ".mcp.json")
-    fake.put(on, "/home/ada/work/.mcp.json", {"mcpServers": {"above": ONE}})
+    fake.put(on, "/home/ada/code/.mcp.json", {"mcpServers": {"above": ONE}})
     reading = look(replace(on, folder=on.join(on.folder, "sub")))
     assert fake.states(reading) == {
         ("a", deep): "effective", ("a", root): "shadowed", ("a", own): "shadowed", ("b", root): "effective",
@@ -61,10 +61,10 @@ def test_of_two_files_in_one_folder_one_counts(tmp_path: Path) -> None:
     ("folders", "key", "environ", "state"),
     [
         (None, "", {}, "blocked"),
-        (["/home/ada/work/app"], "trusted_folders", {}, "effective"),
-        (["/home/ada/work/app"], "trustedFolders", {}, "effective"),
-        (["/home/ada/work"], "trusted_folders", {}, "effective"),
-        (["/home/ada/work/app/sub", "/home/ada/wor"], "trusted_folders", {}, "blocked"),
+        (["/home/ada/code/app"], "trusted_folders", {}, "effective"),
+        (["/home/ada/code/app"], "trustedFolders", {}, "effective"),
+        (["/home/ada/code"], "trusted_folders", {}, "effective"),
+        (["/home/ada/code/app/sub", "/home/ada/wor"], "trusted_folders", {}, "blocked"),
         (None, "", {"COPILOT_ALLOW_ALL": "true"}, "effective"),
     ],
 )
@@ -103,8 +103,8 @@ def test_a_repositorys_list_counts_in_a_trusted_folder_only(tmp_path: Path) -> N
     "where",
     [
         ".copilot/settings.json",
-        "work/app/.github/copilot/settings.json",
-        "work/app/.github/copilot/settings.local.json",
+        "code/app/.github/copilot/settings.json",
+        "code/app/.github/copilot/settings.local.json",
     ],
 )
 def test_the_lists_of_disabled_servers(tmp_path: Path, where: str) -> None:
@@ -188,9 +188,9 @@ def test_a_broken_workspace_file_takes_itself_down_and_a_broken_users_file_all(t
 @pytest.mark.parametrize(
     ("path", "key"),
     [
-        ("work/app/.vscode/mcp.json", "servers"), ("work/app/.vscode/mcp.json", "mcpServers"),
-        ("work/app/.copilot/mcp-config.json", "mcpServers"), (".copilot/mcp.json", "mcpServers"),
-        (".copilot/settings.json", "mcpServers"), (".copilot/mcp-config.json", "servers"), ("work/app/.mcp.json", "servers"),
+        ("code/app/.vscode/mcp.json", "servers"), ("code/app/.vscode/mcp.json", "mcpServers"),
+        ("code/app/.copilot/mcp-config.json", "mcpServers"), (".copilot/mcp.json", "mcpServers"),
+        (".copilot/settings.json", "mcpServers"), (".copilot/mcp-config.json", "servers"), ("code/app/.mcp.json", "servers"),
     ],
 )  # fmt: skip
 def test_what_is_never_read(tmp_path: Path, path: str, key: str) -> None:
@@ -248,7 +248,7 @@ def test_what_is_written(
 
 @pytest.mark.parametrize(
     ("scope", "file"),
-    [("user", "/home/ada/.copilot/settings.json"), ("project", "/home/ada/work/app/.github/copilot/settings.json")],
+    [("user", "/home/ada/.copilot/settings.json"), ("project", "/home/ada/code/app/.github/copilot/settings.json")],
 )
 def test_off_is_a_list_elsewhere_and_is_read_back(tmp_path: Path, scope: str, file: str) -> None:
     on = fake.machine(tmp_path)

@@ -16,9 +16,9 @@ ONE, TWO = {"command": "one"}, {"command": "two", "args": ["-x"]}
 @pytest.mark.parametrize(
     ("platform", "user", "project"),
     [
-        ("linux", "/home/ada/.cursor/mcp.json", "/home/ada/work/app/.cursor/mcp.json"),
-        ("macos", "/Users/ada/.cursor/mcp.json", "/Users/ada/work/app/.cursor/mcp.json"),
-        ("windows", "C:\\Users\\ada\\.cursor\\mcp.json", "C:\\Users\\ada\\work\\app\\.cursor\\mcp.json"),
+        ("linux", "/home/ada/.cursor/mcp.json", "/home/ada/code/app/.cursor/mcp.json"),
+        ("macos", "/Users/ada/.cursor/mcp.json", "/Users/ada/code/app/.cursor/mcp.json"),
+        ("windows", "C:\\Users\\ada\\.cursor\\mcp.json", "C:\\Users\\ada\\code\\app\\.cursor\\mcp.json"),
     ],
 )
 def test_its_files_on_every_platform(tmp_path: Path, platform: Platform, user: str, project: str) -> None:

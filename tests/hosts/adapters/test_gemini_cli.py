@@ -71,10 +71,10 @@ def test_only_the_working_directorys_file_counts(tmp_path: Path) -> None:
         ({}, {"{folder}": "TRUST_FOLDER"}, "effective"),
         ({}, {"{folder}": "DO_NOT_TRUST"}, "blocked"),
         ({}, {"{folder}/sub": "TRUST_PARENT"}, "effective"),
-        ({}, {"/home/ada/work": "TRUST_FOLDER"}, "effective"),
-        ({}, {"/home/ada/work": "TRUST_FOLDER", "{folder}": "DO_NOT_TRUST"}, "blocked"),
-        ({}, {"/home/ada/work": "DO_NOT_TRUST", "{folder}": "TRUST_FOLDER"}, "effective"),
-        ({}, {"/home/ada/work/ap": "TRUST_FOLDER"}, "blocked"),
+        ({}, {"/home/ada/code": "TRUST_FOLDER"}, "effective"),
+        ({}, {"/home/ada/code": "TRUST_FOLDER", "{folder}": "DO_NOT_TRUST"}, "blocked"),
+        ({}, {"/home/ada/code": "DO_NOT_TRUST", "{folder}": "TRUST_FOLDER"}, "effective"),
+        ({}, {"/home/ada/code/ap": "TRUST_FOLDER"}, "blocked"),
     ],
 )
 def test_an_untrusted_folder_has_no_servers_at_all(

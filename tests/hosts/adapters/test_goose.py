@@ -51,20 +51,25 @@ def test_its_file_on_every_platform(tmp_path: Path, platform: Platform, file: st
 @pytest.mark.parametrize(
     ("text", "state"),
     [
-        ("{type: stdio, cmd: one, args: [], enabled: true}", "effective"),
-        ("{type: stdio, cmd: one, args: [], enabled: false}", "disabled"),
-        ("{type: stdio, cmd: one, args: []}", "disabled"),
-        ("{type: stdio, cmd: one, enabled: true}", "broken"),
-        ("{cmd: one, args: [], enabled: true}", "broken"),
-        ("{type: sse, uri: 'https://x.example', enabled: true}", "broken"),
-        ("{type: streamable_http, uri: 'https://x.example', enabled: true}", "effective"),
+        ("{type: stdio, name: a, cmd: one, args: [], enabled: true}", "effective"),
+        ("{type: stdio, name: a, cmd: one, args: [], enabled: false}", "disabled"),
+        ("{type: stdio, name: a, cmd: one, args: []}", "disabled"),
+        ("{type: stdio, name: a, cmd: one, enabled: true}", "broken"),
+        ("{name: a, cmd: one, args: [], enabled: true}", "broken"),
+        ("{type: sse, name: a, uri: 'https://x.example', enabled: true}", "broken"),
+        ("{type: streamable_http, name: a, uri: 'https://x.example', enabled: true}", "effective"),
+        ("{type: stdio, cmd: one, args: [], enabled: true}", "broken"),
+        ("{type: stdio, name: 7, cmd: one, args: [], enabled: true}", "broken"),
+        ("{type: stdio, name: a, cmd: one, args: [--port, 8080], enabled: true}", "broken"),
+        ("{type: stdio, name: a, cmd: one, args: [], envs: {DEBUG: true}, enabled: true}", "broken"),
+        ("{type: stdio, name: a, cmd: one, args: [], timeout: 1.5, enabled: true}", "broken"),
         ("{type: builtin, name: developer, enabled: true}", "effective"),
         ("{type: builtin, name: developer, enabled: false}", "disabled"),
     ],
 )
 def test_an_extension_is_off_unless_it_says_that_it_is_on(tmp_path: Path, text: str, state: str) -> None:
     on = fake.machine(tmp_path)
-    fake.put(on, FILE, f"extensions:\n  a: {text}\n  other: {{type: stdio, cmd: two, args: [], enabled: true}}\n")
+    fake.put(on, FILE, f"extensions:\n  a: {text}\n  other: {{type: stdio, name: other, cmd: two, args: [], enabled: true}}\n")
     assert fake.states(fake.look("goose", on)) == {("a", FILE): state, ("other", FILE): "effective"}
 
 

@@ -44,7 +44,7 @@ def test_which_of_all_its_files_wins(tmp_path: Path) -> None:
         ("/home/ada/.opencode/opencode.json", None), ("/srv/dir/opencode.json", None),
     ]  # fmt: skip
     below = replace(on, folder=on.join(on.folder, "sub"))
-    fake.put(on, "/home/ada/work/opencode.json", {"mcp": {"x": local("above")}})
+    fake.put(on, "/home/ada/code/opencode.json", {"mcp": {"x": local("above")}})
     for index, (path, put) in enumerate(low_to_high):
         content = {"mcp": {"x": local(str(index))}}
         file = user(on, content, path) if put is user else (

@@ -26,6 +26,12 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def _written(path: Path) -> tuple[int, int, int]:
+    """What changes where a file is written anew; not when it was last read."""
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
 def test_what_is_planned_is_what_is_written(home: Path, machine: Machine, disk: Disk) -> None:
     disk.write("a.json", _JSON)
     edits = [change("a.json", ("mcpServers.i", {"command": "c"})), change("new/b.toml", ("m.i.command", "c"))]
@@ -47,9 +53,9 @@ def test_what_is_planned_is_what_is_written(home: Path, machine: Machine, disk: 
 
 def test_what_holds_already_is_not_touched(home: Path, machine: Machine, disk: Disk) -> None:
     disk.write("a.json", _JSON)
-    before = disk.path("a.json").stat()
+    before = _written(disk.path("a.json"))
     assert apply(home, machine, [change("a.json", ("mcpServers.gone", REMOVE))], command="c") == Applied("", ())
-    assert disk.path("a.json").stat() == before
+    assert _written(disk.path("a.json")) == before
     assert not home.exists()
 
 

@@ -26,6 +26,8 @@ OURS = {"literal-secret", "placeholder-left"}
         ({"command": "x", "env": {"DB_PASSWORD": "hunter2"}}, {"literal-secret"}),
         ({"url": "https://example.com", "headers": {"Authorization": f"Bearer {TOKEN}"}}, {"literal-secret"}),
         ({"url": "https://example.com", "headers": {"X-Api-Key": "abc123def"}}, {"literal-secret"}),
+        # In a field that this host does not read.
+        ({"url": "https://example.com", "http_headers": {"X-Api-Key": "abc123def"}}, {"literal-secret"}),
         ({"url": f"https://example.com/mcp?api_key={OPENAI}"}, {"literal-secret"}),
         ({"url": "https://ada:wonder@example.com/mcp"}, {"literal-secret"}),
         ({"command": "x", "args": ["--api-key", "abc123def"]}, {"literal-secret"}),
@@ -175,3 +177,31 @@ def test_a_command_is_shown_without_secrets(command: tuple[str, ...], expected: 
 )
 def test_a_url_is_shown_without_secrets(url: str, expected: str) -> None:
     assert masked_url(url) == expected
+
+
+COMMAND_LINES = {
+    "one word": ("npx -y server --token VALUE", "npx -y server --token ****"),
+    "variable in front": ("API_TOKEN=VALUE npx server", "API_TOKEN=****"),
+    "no secret": ("/opt/My App/run me", "/opt/My App/run me"),
+}
+
+
+@pytest.mark.parametrize("case", COMMAND_LINES)
+def test_a_whole_command_line_as_the_program_is_shown_without_its_secret(case: str) -> None:
+    written, shown = COMMAND_LINES[case]
+    assert masked((written.replace("VALUE", "S02rJGFdLc3Hq"),)) == (shown,)
+
+
+@pytest.mark.parametrize(
+    "words", [("--header", "Cookie: s=VALUE"), ("-H 'X-Api-Key: VALUE' x",), ("-c", "export TOKEN=VALUE; npx x"), ('{"token":"VALUE"}',)]
+)
+def test_an_argument_with_a_secret_inside_is_shown_without_it(words: tuple[str, ...]) -> None:
+    written = tuple(word.replace("VALUE", "S02rJGFdLc3Hq") for word in words)
+    assert "S02rJGFdLc3Hq" not in " ".join(masked(("x", *written)))
+
+
+def test_what_stands_in_the_place_of_a_port_is_not_shown() -> None:
+    assert masked_url("https://me:S02rJGFdLc3Hq/mcp") == "https://me:****/mcp"
+    assert masked_url("https://example.com:8443/mcp") == "https://example.com:8443/mcp"
+    assert masked_url("https://[::1]:8443/mcp") == "https://[::1]:8443/mcp"
+    assert masked_url("https://example.com:${PORT}/mcp") == "https://example.com:${PORT}/mcp"

@@ -46,6 +46,22 @@ def test_it_still_starts(tmp_path: Path) -> None:
     assert other.todo == "Write `enabled` = false instead."
 
 
+def test_where_nobody_has_tried_it_is_said_so(tmp_path: Path) -> None:
+    untried = replace(NO_SWITCH, switch=unknown('an entry with `"disabled": true`: does the server start?'))
+    (found,) = [
+        each for each in problems(machine(tmp_path), {"command": "x", "disabled": True}, untried) if each.code in OURS
+    ]
+    assert found.seen == "`disabled: true` is no field that Tiny documents: the server may STILL START."
+    assert (found.severity, found.todo, found.field) == ("warning", "Remove it with `tiny remove`.", "disabled")
+
+
+def test_a_field_of_another_host_is_left_to_it_in_a_file_that_both_read(tmp_path: Path) -> None:
+    shared = replace(TINY, places=tuple(replace(each, shared=True) for each in TINY.places))
+    entry = {"command": "x", "alwaysAllow": ["a"], "disabled": True}
+    assert codes(machine(tmp_path), entry, shared) & OURS == {"switch-ignored"}
+    assert codes(machine(tmp_path), entry, TINY) & OURS == {"switch-ignored", "field-ignored"}
+
+
 def test_what_is_off_by_the_right_field_too_only_gets_a_note(tmp_path: Path) -> None:
     found = problems(machine(tmp_path), {"command": "x", "disabled": True, "enabled": False})
     assert [each.severity for each in found if each.code == "switch-ignored"] == ["note"]

@@ -141,11 +141,11 @@ def test_copilot_goose_and_cursor() -> None:
 def _reading(folder: Path, config: str) -> Reading:
     home = folder / "home"
     (home / ".codex").mkdir(parents=True)
-    (home / "work").mkdir()
+    (home / "code").mkdir()
     (home / ".codex/config.toml").write_text(config)
     adapter = registry.find("codex")
     assert adapter is not None
-    on = dataclasses.replace(here({}), home=str(home), folder=str(home / "work"))
+    on = dataclasses.replace(here({}), home=str(home), folder=str(home / "code"))
     return reading.read(adapter, on)
 
 

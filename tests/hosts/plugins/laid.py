@@ -13,7 +13,7 @@ HOME = {"linux": "/home/ada", "macos": "/Users/ada", "windows": "C:\\Users\\ada"
 def machine(folder: Path, platform: Platform = "linux", **environ: str) -> Machine:
     home = HOME[platform]
     made = Machine(
-        platform=platform, home=home, folder=home + ("\\work" if platform == "windows" else "/work"), environ=environ,
+        platform=platform, home=home, folder=home + ("\\code" if platform == "windows" else "/code"), environ=environ,
         root=str(folder),
     )  # fmt: skip
     Path(made.real(made.join(made.folder, ".git"))).mkdir(parents=True)

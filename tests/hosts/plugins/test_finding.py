@@ -128,7 +128,7 @@ def test_claude_code_loads_plugins_from_folders_of_skills(
     on = machine(tmp_path)
     put(on, f"{base}/.claude/skills/tool/.claude-plugin/plugin.json", {"name": "tool", "version": "1"})
     put(on, f"{base}/.claude/skills/tool/.mcp.json", {"mcpServers": {"one": SERVER}})
-    put(on, "~/.claude.json", {"projects": {"/home/ada/work": {"hasTrustDialogAccepted": trusted}}})
+    put(on, "~/.claude.json", {"projects": {"/home/ada/code": {"hasTrustDialogAccepted": trusted}}})
     if switch is not None:
         put(on, "~/.claude/settings.json", {"enabledPlugins": {"tool@skills-dir": switch}})
     plugin = _one(on, "claude-code")
@@ -267,9 +267,9 @@ def test_a_linked_extension_is_loaded_from_its_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "on_"),
     [
-        ([], True), (["/home/ada/*"], True), (["!/home/ada/*"], False), (["!/home/ada/*", "/home/ada/work/*"], True),
-        (["/home/ada/*", "!/home/ada/work/*"], False), (["!/home/bob/*"], True), (["!/home/ada/"], True),
-        (["!/home/ada/work/"], False), (["!/home/adam/*"], True),
+        ([], True), (["/home/ada/*"], True), (["!/home/ada/*"], False), (["!/home/ada/*", "/home/ada/code/*"], True),
+        (["/home/ada/*", "!/home/ada/code/*"], False), (["!/home/bob/*"], True), (["!/home/ada/"], True),
+        (["!/home/ada/code/"], False), (["!/home/adam/*"], True),
     ],
 )  # fmt: skip
 def test_the_last_pattern_that_fits_decides(tmp_path: Path, overrides: list[str], on_: bool) -> None:

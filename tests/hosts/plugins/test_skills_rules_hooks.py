@@ -109,7 +109,7 @@ def test_rules_of_every_folder_up_to_the_repository(tmp_path: Path) -> None:
     put(on, "~/AGENTS.md", "above the repository")
     put(on, "./AGENTS.md", "x" * 40_000)
     (rule,) = rules.found(on, ["codex"])
-    assert rule.path == "/home/ada/work/AGENTS.md"
+    assert rule.path == "/home/ada/code/AGENTS.md"
     assert "32 KiB" in rule.note
 
 

@@ -12,7 +12,7 @@ from interlock.doctor import bridge
 from interlock.doctor.case import Case
 from interlock.doctor.case import Machine as Here
 from interlock.doctor.examination import Examination
-from interlock.doctor.finding import Finding
+from interlock.doctor.finding import Check, Finding
 from interlock.hosts.ours import ours
 from interlock.install.entries import same_url
 from interlock.manifest.config import HttpTransport, OAuth, Origin
@@ -38,8 +38,22 @@ async def observe(examination: Examination) -> list[Finding]:
     return [each for each in await _all(examination) if each.stage is Stage.OBSERVE]
 
 
+async def asked(examination: Examination) -> list[Finding]:
+    """Where nobody was asked, nothing was looked at, and that is said."""
+    if await _remotes(examination):
+        return []
+    return [
+        Check("connection", Stage.DISCOVER).found(
+            "unknown", "no server was asked: no manifest and no `interlock bridge` in a host's file names a remote one",
+            why="What a host connects to by itself is asked only where it is named.",
+            todo="`interlock doctor oauth-loop --server NAME` (or a URL) asks it.",
+        )
+    ]  # fmt: skip
+
+
 _Step = tuple[str, Stage, Callable[[Examination], Awaitable[list[Finding]]]]
 CONNECTION: Final[_Step] = ("connection", Stage.DISCOVER, discover)
+ANY: Final[_Step] = ("connection", Stage.DISCOVER, asked)
 SIGN_IN: Final[_Step] = ("sign-in", Stage.AUTHORIZE, authorize)
 LOG: Final[_Step] = ("grant-log", Stage.OBSERVE, observe)
 

@@ -20,7 +20,7 @@ async def check(examination: Examination) -> list[Finding]:
     names = [*examination.loaded.gateway.servers, *(each.server for each in inventory.declarations if each.server)]
     files = [*map(str, examination.loaded.gateway.files), *(each.file for each in inventory.declarations)]
     meant = near(name, names)
-    where = listed(dict.fromkeys(files)) or "no manifest and no host's file is here"
+    where = listed(dict.fromkeys(files), 2) or "no manifest and no host's file is here"
     of_host = f" of {examination.host}" if examination.host is not None else " of a host"
     return [
         CHECK.found(

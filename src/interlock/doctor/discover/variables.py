@@ -16,11 +16,12 @@ async def check(examination: Examination) -> list[Finding]:
     for config in examination.ready():
         absent = sorted({name for name in _names(config) if name and not examination.environ.get(name)})
         if absent:
+            them = "it" if len(absent) == 1 else "them"
             findings.append(
                 CHECK.found(
                     "problem", f"`{config.key}` needs {listed(absent)}, not set in this environment", config.origin,
                     "It is not started without. The environment of a host that starts Interlock may differ from this one.",
-                    "Set it where the host, or `interlock up`, is started.", server=config.key,
+                    f"Set {them} where the host, or `interlock up`, is started: {listed(absent)}.", server=config.key,
                 )
             )  # fmt: skip
     return findings

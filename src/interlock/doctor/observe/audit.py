@@ -38,6 +38,26 @@ async def check(examination: Examination) -> list[Finding]:
     return findings or [CHECK.found("ok", f"{count(len(traces), 'recorded call')} to look at", examination.home)]
 
 
+async def needed(examination: Examination) -> list[Finding]:
+    """The same where the question is about past calls: without any, nothing is known."""
+    found = await check(examination)
+    if not await _recorded(examination) and all(each.severity == "ok" for each in found):
+        return [
+            CHECK.found(
+                "unknown", "no call is recorded, so nothing can be said of where their time goes", examination.home,
+                "Only calls through Interlock are.", "Let the host call through Interlock for a while, and ask again.",
+            )
+        ]  # fmt: skip
+    return found
+
+
+async def _recorded(examination: Examination) -> bool:
+    try:
+        return bool(await examination.traces())
+    except StoreError:
+        return False
+
+
 def _gaps(examination: Examination) -> list[Gap]:
     from interlock.store.sqlite import SqliteStore
 

@@ -12,7 +12,7 @@ from interlock.hosts.fact import Fact, unknown
 from interlock.hosts.machine import Machine
 from interlock.hosts.place import Place
 from interlock.hosts.reading import BadEntry, exists
-from interlock.hosts.shapes import flag, seconds, texts
+from interlock.hosts.shapes import address, flag, seconds, texts
 from interlock.hosts.writing import Rendered, Wanted
 
 _LOADER = "cline/cline sdk/packages/core/src/extensions/mcp/config-loader.ts"
@@ -56,6 +56,7 @@ def read(raw: Mapping[str, object]) -> Entry:
         body = {**raw, "type": "streamableHttp"}
     elif raw.get("type") is None and raw.get("transportType") is not None:
         body = {**raw, "type": raw["transportType"]}
+    address(body)
     transport = kind(body, _WORDS, untyped="sse", both="stdio", strict=True)
     auto: dict[str, Approval] = dict.fromkeys(texts(raw, "autoApprove"), "auto")
     return replace(

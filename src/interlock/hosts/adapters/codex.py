@@ -183,7 +183,7 @@ def _problems(declaration: Declaration, machine: Machine) -> Sequence[Problem]:
         Problem(
             "headers-ignored", "warning", "Codex does not read `headers`: nothing of it is sent.", field="headers",
             spot=declaration.spots.get("headers", declaration.spot), why="Its words are `http_headers` and, for values in "
-            "variables, `env_http_headers` and `bearer_token_env_var`.", todo="Rename it.",
+            "variables, `env_http_headers` and `bearer_token_env_var`.", todo="Rename it to `http_headers`.",
         ),
     )  # fmt: skip
 

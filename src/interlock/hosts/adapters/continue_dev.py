@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from interlock.hosts.adapter import Adapter, CallableNames, Merge, Tolerance, Variables
+from interlock.hosts.declaration import Declaration, Problem
 from interlock.hosts.dialect import Dialect, elsewhere, kind, plain, rendered, standing, with_more
 from interlock.hosts.entry import Entry, Transport
 from interlock.hosts.fact import Fact, unknown
 from interlock.hosts.machine import Machine
 from interlock.hosts.place import Format, Place, Scope
-from interlock.hosts.reading import BadEntry
+from interlock.hosts.reading import BadEntry, Reading, refuse
 from interlock.hosts.shapes import seconds, table
 from interlock.hosts.writing import Edit, Json, Rendered, Wanted
 
@@ -71,6 +72,33 @@ def read(raw: Mapping[str, object]) -> Entry:
         headers={**table(raw, "headers"), **table(options or {}, "headers")},
         startup_seconds=seconds(raw, "connectionTimeout", 0.001),
     )
+
+
+_TYPES: Mapping[Format, tuple[str, ...]] = {
+    "yaml": ("stdio", "sse", "streamable-http"),
+    "json": ("stdio", "sse", "http"),
+}
+"""Its words for a transport are not the same in a JSON block."""
+
+
+def _admit(reading: Reading) -> None:
+    for each in reading.declarations:
+        said, right = each.raw.get("type"), _TYPES.get(each.place.format, ())
+        if each.state == "effective" and said is not None and said not in right:
+            words = ", ".join(f"`{word}`" for word in right)
+            refuse(each, BadEntry("this host knows no such `type` here", "type", f"One of {words}."))
+
+
+def _problems(declaration: Declaration, machine: Machine) -> Sequence[Problem]:
+    if declaration.state != "effective" or declaration.place.format != "yaml" or "headers" not in declaration.raw:
+        return ()
+    return (
+        Problem(
+            "headers-ignored", "warning", "`headers` is not read in YAML: none of them is sent.", "",
+            "Put them into `requestOptions`, as its `headers`.", "headers",
+            declaration.spots.get("headers", declaration.spot),
+        ),
+    )  # fmt: skip
 
 
 DIALECT = Dialect(
@@ -157,6 +185,8 @@ ADAPTER = Adapter(
     ),
     read=read,
     write=write,
+    admit=_admit,
+    entry_problems=_problems,
     fields=_FIELDS,
     server_names=unknown("names with a space, a dot and a slash"),
     expands_home=unknown("`~/server` as the command"),

@@ -15,7 +15,7 @@ from interlock.hosts.declaration import Decision, Problem, Spot
 from interlock.hosts.fact import Fact, unknown
 from interlock.hosts.machine import Machine
 from interlock.hosts.place import Place
-from interlock.hosts.reading import Reading, declare
+from interlock.hosts.reading import Reading, declare, exists
 
 _V = "1.0.102"
 
@@ -30,6 +30,8 @@ def _project(machine: Machine) -> Sequence[str]:
 
 
 def _passed_over(machine: Machine) -> Sequence[str]:
+    if not exists(machine, home(machine)):
+        return []
     pairs = [_both(machine, folder) for folder in machine.project_folders()]
     return [github for plain, github in pairs if _there(machine, plain)]
 
@@ -158,7 +160,6 @@ ADAPTER = Adapter(
         ),
         Place(
             scope="project", find=_passed_over, format="jsonc", tables=(("mcpServers",),), rank=0, shown=".github/mcp.json",
-            shared=True,
             known=Fact(False, "O", "Copilot CLI leaves .github/mcp.json out where the same folder has a .mcp.json."),
             instead="Move the entries to the .mcp.json beside it.",
         ),

@@ -38,6 +38,24 @@ def _folder(machine: Machine, *parts: str) -> str:
     return machine.config("goose", *parts)
 
 
+def _exact(raw: Mapping[str, object]) -> None:
+    """YAML makes numbers and flags of words without quotes, and goose skips an extension that has one for a text."""
+    if not isinstance(raw.get("name"), str):
+        raise BadEntry("it has no `name` that is a text, so this host skips it", "name", "Add its `name`.")
+    for field in ("args", "env_keys", "available_tools", "envs", "headers"):
+        value = raw.get(field)
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for name, each in items:
+            if not isinstance(each, str):
+                raise BadEntry(
+                    f"`{field}.{name}` is not a text, so this host skips the extension", f"{field}.{name}",
+                    "Put it in quotes.",
+                )  # fmt: skip
+    limit = raw.get("timeout")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise BadEntry("`timeout` is not a whole number of seconds, so this host skips the extension", "timeout")
+
+
 def read(raw: Mapping[str, object]) -> Entry:
     said = text(raw, "type")
     if said is None:
@@ -53,6 +71,7 @@ def read(raw: Mapping[str, object]) -> Entry:
             raise BadEntry("it has no `uri`, so this host skips it", todo="Add the address of the server as `uri`.")
     elif said not in _INSIDE:
         raise BadEntry("this host knows no such `type`", "type", "Use `stdio` or `streamable_http`.")
+    _exact(raw)
     stdio = said == "stdio"
     return Entry(
         transport="stdio" if stdio else "http" if said == "streamable_http" else "other",
@@ -231,7 +250,7 @@ ADAPTER = Adapter(
                    "LD_PRELOAD, PYTHONPATH, NODE_OPTIONS and others in `envs` are left out.", _EXTENSION),
     switch=Fact(Switch(field="enabled", default_on=False), "ST", "Without it the entry is skipped.", _CONFIG),
     names=Fact(
-        CallableNames(form="{server}__{tool}", keep="A-Za-z0-9_-", lower=True, clash="later-skipped"), "S",
+        CallableNames(form="{server}__{tool}", keep="A-Za-z0-9_-", dropped=r"\s", lower=True, clash="later-skipped"), "S",
         "The name is made small and loses its spaces. The tool's name stays as it is.",
         "aaif-goose/goose crates/goose/src/agents/extension_manager.rs fetch_all_tools",
     ),

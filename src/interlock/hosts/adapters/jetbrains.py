@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from interlock.hosts.adapter import Adapter, Merge, Tolerance
-from interlock.hosts.declaration import Declaration
+from interlock.hosts.declaration import Declaration, Problem
 from interlock.hosts.dialect import Dialect, kind, plain, rendered, with_more
 from interlock.hosts.entry import Entry
 from interlock.hosts.fact import Fact, unknown
@@ -45,6 +45,19 @@ def _settle(reading: Reading) -> None:
     for group in groups(reading).values():
         for product in ("assistant", "junie", "air"):
             undecided(reading, [each for each in group if _product(each) == product])
+
+
+def _problems(declaration: Declaration, machine: Machine) -> Sequence[Problem]:
+    entry = declaration.entry
+    if declaration.state != "effective" or entry is None or entry.url is None or _product(declaration) != "junie":
+        return ()
+    return (
+        Problem(
+            "transport-unsupported", "problem", "Junie in the IDE starts programs only.", _JUNIE,
+            "Start `interlock bridge URL` in its place, which speaks stdio to the host.", "url",
+            declaration.spots.get("url", declaration.spot),
+        ),
+    )  # fmt: skip
 
 
 def _project(*parts: str) -> Callable[[Machine], list[str]]:
@@ -115,7 +128,7 @@ ADAPTER = Adapter(
         bad_entry=unknown("an entry without a command beside a right one"),
     ),
     merge=_MERGE,
-    transports=Fact(frozenset(("stdio",)), "D", "Junie in the IDE. The others: unknown.", _JUNIE),
+    transports=unknown("Junie in the IDE takes programs only, by its documentation. A URL in .ai/mcp/mcp.json and in .air/mcp.json."),
     variables=unknown("`${HOME}` and `$HOME` in args and in env"),
     child_env=unknown("a server that writes its environment"),
     switch=unknown('an entry with `"disabled": true`: does the server start?'),
@@ -123,7 +136,7 @@ ADAPTER = Adapter(
     names=unknown("the tool names in a session's log"),
     read=read,
     write=write,
-    fields=_FIELDS,
+    fields=frozenset(),
     server_names=unknown("names with a space, a dot and a slash"),
     expands_home=unknown("`~/server` as the command"),
     approvals=Fact("Junie asks, unless its Action Allowlist in the settings says otherwise.", "D", source=_JUNIE),
@@ -138,4 +151,5 @@ ADAPTER = Adapter(
     unknowns=("everything beyond the paths and Junie's asking",),
     signs=_air,
     settle=_settle,
+    entry_problems=_problems,
 )  # fmt: skip

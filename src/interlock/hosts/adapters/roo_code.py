@@ -13,7 +13,7 @@ from interlock.hosts.machine import Machine
 from interlock.hosts.place import Place
 from interlock.hosts.reading import BadEntry, Reading
 from interlock.hosts.settling import groups, whole
-from interlock.hosts.shapes import flag, seconds, texts
+from interlock.hosts.shapes import address, flag, seconds, texts
 from interlock.hosts.writing import Rendered, Wanted
 
 _HUB = "RooCodeInc/Roo-Code src/services/mcp/McpHub.ts"
@@ -41,6 +41,7 @@ def read(raw: Mapping[str, object]) -> Entry:
     if raw.get("url") is not None and raw.get("type") is None:
         raise BadEntry("a URL needs a `type` here", "url", 'Add `"type": "streamable-http"` or `"type": "sse"`.')
     auto: dict[str, Approval] = dict.fromkeys(texts(raw, "alwaysAllow"), "auto")
+    address(raw)
     limit = seconds(raw, "timeout")
     if limit is not None and not 1 <= limit <= 3600:
         raise BadEntry("`timeout` is in seconds here, from 1 to 3600", "timeout")
@@ -54,7 +55,7 @@ def read(raw: Mapping[str, object]) -> Entry:
 
 
 DIALECT = Dialect(
-    types={"http": "streamable-http", "sse": "sse"}, form="${env:V}", cwd=True, off=("disabled", True),
+    types={"http": "streamable-http", "sse": "sse"}, form="${env:V}", fills=frozenset(("env", "headers")), cwd=True, off=("disabled", True),
     deny="disabledTools", auto="alwaysAllow", asks=True, call=("timeout", 1.0),
 )  # fmt: skip
 
@@ -107,7 +108,7 @@ ADAPTER = Adapter(
         Variables(
             forms=("${env:V}",), fields=frozenset(("command", "args", "env", "url", "headers", "cwd")), missing="literal",
         ),
-        "S", "Also ${workspaceFolder}. Backslashes in a value become slashes.", "RooCodeInc/Roo-Code src/utils/config.ts",
+        "S", "Also ${workspaceFolder}. Backslashes in a value become slashes. A URL has to be one before it is filled in.", "RooCodeInc/Roo-Code src/utils/config.ts",
     ),
     child_env=Fact(SDK_ENV, "S", "And what `env` names.", _HUB),
     switch=Fact(Switch(field="disabled"), "S", source=_HUB),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -25,6 +26,10 @@ NAME = "record.json"
 RESTORED = "restored"
 """File in a run's folder once it has been undone; it holds when, written like an id."""
 _DEAD_SECONDS = 24 * 3600
+KEPT = 50
+KEPT_SECONDS = 90 * 24 * 3600
+"""So many of the newest runs are kept, and everything that is younger than this; what is neither is no longer undone."""
+_ID = re.compile(r"\d{8}T\d{6}\.")
 RESTORE = "restore"
 """The command of runs that undo another; they are not undone by themselves, only when named."""
 
@@ -89,6 +94,7 @@ def write(home: Path, run: Run, copies: Sequence[tuple[str, bytes]]) -> None:
     folder = folder_of(home, run.id)
     private_folder(home / "changes")
     _sweep(home)
+    _prune(home)
     os.mkdir(folder, 0o700)
     for name, content in copies:
         write_file(folder / name, content)
@@ -115,6 +121,21 @@ def _sweep(home: Path) -> None:
                 for each in folder.iterdir():
                     each.unlink()
                 folder.rmdir()
+
+
+def _prune(home: Path) -> None:
+    """Old runs go: their copies hold what the files held, secrets too, and would be kept for ever."""
+    limit = time.strftime("%Y%m%dT%H%M%S", time.gmtime(time.time() - KEPT_SECONDS))
+    ids = sorted((folder.name for folder in (home / "changes").iterdir() if (folder / NAME).exists()), reverse=True)
+    for id in ids[KEPT:]:
+        if id >= limit or not _ID.match(id):
+            continue
+        folder = folder_of(home, id)
+        with suppress(OSError):
+            (folder / NAME).unlink()  # first: a folder without it is swept, whatever else is left there
+            for each in folder.iterdir():
+                each.unlink()
+            folder.rmdir()
 
 
 def folder_of(home: Path, id: str) -> Path:

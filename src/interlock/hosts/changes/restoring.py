@@ -110,7 +110,9 @@ def chosen(home: Path, id: str | None) -> Run:
         for run in runs:
             if not run.restored and run.command != recording.RESTORE:
                 return run
-        raise NothingToRestore("There is nothing to undo: Interlock has changed no file, or every change is undone already.")
+        raise NothingToRestore(
+            "There is nothing to undo: Interlock has changed no file, or every change is undone already."
+        )
     found = [run for run in runs if run.id == id] or [run for run in runs if run.id.startswith(id)]
     if len(found) != 1:
         raise NothingToRestore(f"{'No run has' if not found else 'More than one run begins with'} the id {id}.")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from interlock.hosts.checks.codes import found
 from interlock.hosts.checks.launching import Launch, launch, name_of
+from interlock.hosts.checks.literals import masked
 from interlock.hosts.checks.references import references
 from interlock.hosts.checks.subject import Subject, texts
 from interlock.hosts.declaration import Problem, Spot
@@ -60,7 +61,7 @@ def _program(subject: Subject, entry: Entry, start: Launch) -> Iterator[Problem]
         return
     state = _state(machine, program)
     if state:
-        yield found("command-not-found", f"`{program}` {state}.", field=field, spot=spot)
+        yield found("command-not-found", f"`{_shown(program)}` {state}.", field=field, spot=spot)
 
 
 def _by_name(subject: Subject, entry: Entry, program: str, field: str, spot: Spot) -> Iterator[Problem]:
@@ -79,7 +80,7 @@ def _by_name(subject: Subject, entry: Entry, program: str, field: str, spot: Spo
         if machine.platform != "windows" and which(machine, program, [*GUI_PATH, *MAYBE]) is not None:
             return
         yield found(
-            "command-not-found", f"`{program}` is in no folder of the PATH.",
+            "command-not-found", f"`{_shown(program)}` is in no folder of the PATH.",
             todo=_install(program), field=field, spot=spot,
         )  # fmt: skip
         return
@@ -87,7 +88,7 @@ def _by_name(subject: Subject, entry: Entry, program: str, field: str, spot: Spo
     short = subject.adapter.gui and machine.platform != "windows" and not own
     if short and which(machine, program, [*GUI_PATH, *MAYBE]) is None:
         yield found(
-            "command-not-on-gui-path", f"`{program}` is in {machine.paths.dirname(where)} only.",
+            "command-not-on-gui-path", f"`{_shown(program)}` is in {machine.paths.dirname(where)} only.",
             todo=f"Write `{where}`.", field=field, spot=spot,
         )  # fmt: skip
 
@@ -102,12 +103,12 @@ def _relative(subject: Subject, entry: Entry, program: str, field: str, spot: Sp
         return
     place = machine.paths.normpath(machine.join(base, program))
     if _state(machine, place):
-        yield found("command-not-found", f"`{program}` is not there, seen from {base}.", field=field, spot=spot)
+        yield found("command-not-found", f"`{_shown(program)}` is not there, seen from {base}.", field=field, spot=spot)
     elif subject.declaration.scope not in ("project", "local") and not (entry.cwd and machine.paths.isabs(entry.cwd)):
         yield found(
             "command-relative",
-            f"`{program}` is found from {base} only.",
-            todo=f"Write `{place}`.",
+            f"`{_shown(program)}` is found from {base} only.",
+            todo=f"Write `{_shown(place)}`.",
             field=field,
             spot=spot,
         )
@@ -118,8 +119,8 @@ def _shim(subject: Subject, entry: Entry, start: Launch) -> Iterator[Problem]:
         return
     field, spot = subject.word(0)
     yield found(
-        "shim-without-cmd", f"`{entry.command[0]}` is a batch file on Windows.",
-        todo=f"Write `cmd` as the command, and `/c`, `{entry.command[0]}` before its arguments.", field=field, spot=spot,
+        "shim-without-cmd", f"`{_shown(entry.command[0])}` is a batch file on Windows.",
+        todo=f"Write `cmd` as the command, and `/c`, `{_shown(entry.command[0])}` before its arguments.", field=field, spot=spot,
     )  # fmt: skip
 
 
@@ -221,4 +222,9 @@ _INSTALL = {
 
 
 def _install(program: str) -> str:
-    return _INSTALL.get(name_of(program), f"Install it, or write the full path of `{program}`.")
+    return _INSTALL.get(name_of(program), f"Install it, or write the full path of `{_shown(program)}`.")
+
+
+def _shown(program: str) -> str:
+    """People write a whole command line here, with a token in it."""
+    return masked((program,))[0]

@@ -42,12 +42,12 @@ def _form(reading: Reading, seen: Seen, document: Document) -> Iterator[Problem]
             why=f"{label} takes it, others refuse the file." if takes.bom.value else f"It is not known whether {label} takes it.",
             severity="note" if takes.bom.value else "warning", spot=Spot(seen.path, 1, 1),
         )  # fmt: skip
-    if seen.place.format not in ("json", "jsonc"):
-        return
     liberties: list[tuple[str, tuple[int, int] | None, Fact[bool]]] = [
         ("a comment", document.comment, takes.comments),
         ("a comma after the last member", document.trailing_comma, takes.trailing_comma),
     ]
+    if seen.place.format not in ("json", "jsonc"):
+        liberties = []
     for what, at, fact in liberties:
         if at is not None and not fact.known:
             yield found(

@@ -20,8 +20,8 @@ def check(subject: Subject) -> Iterator[Problem]:
     starts = subject.adapter.server_names.value
     if name in subject.adapter.reserved:
         yield found("name-reserved", f"{label} keeps the name `{name}` for itself.", spot=spot)
-    elif starts is not None and not re.search(starts, name):
-        bad = sorted({letter for letter in name if not re.search(starts, letter)})
+    elif starts is not None and not re.fullmatch(starts, name):
+        bad = sorted({letter for letter in name if not re.fullmatch(starts, letter)})
         which = ", ".join("a space" if letter == " " else f"`{letter}`" for letter in bad) or "its form"
         yield found("name-never-starts", f"{label} never starts a server of this name, because of {which}.", spot=spot)
     elif not _PORTABLE.match(name):

@@ -30,7 +30,13 @@ _HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)\Z", re.DOTALL)
 
 def check(subject: Subject) -> Iterator[Problem]:
     """For every entry, also of those that do not run or cannot be read: the secret stands there all the same."""
-    entry = subject.declaration.entry or _as_it_stands(subject.declaration.raw)
+    entry, stands = subject.declaration.entry, _as_it_stands(subject.declaration.raw)
+    # What the host passes over stands in the file too.
+    entry = (
+        replace(entry, env={**stands.env, **entry.env}, headers={**stands.headers, **entry.headers})
+        if entry
+        else stands
+    )
     for field, spot, reason in literals(subject, entry):
         if reason is None:
             yield found("placeholder-left", f"`{field}` still holds an example's placeholder.", field=field, spot=spot)
@@ -70,8 +76,8 @@ def literals(subject: Subject, entry: Entry) -> Iterator[tuple[str, Spot, str | 
     if entry.url is not None:
         yield from _one(*plain.url(), entry.url, secrets.url(without(entry.url)))
     for index, word in enumerate(entry.command):
-        if index:
-            yield from _one(*plain.word(index), word, argument(entry.command[index - 1], word))
+        reason = argument(entry.command[index - 1], word) if index else secrets.argument(None, word)
+        yield from _one(*plain.word(index), word, reason)
 
 
 def _one(field: str, spot: Spot, value: str, reason: str | None) -> Iterator[tuple[str, Spot, str | None]]:
@@ -122,20 +128,33 @@ def argument(before: str | None, word: str) -> str | None:
     return reason
 
 
+def covered(text: str) -> str:
+    """Any text in which something from a file may stand: a key, a name, a path. Secrets known by their form are masked."""
+    return secrets.without_known(text, MASK)
+
+
 def masked(command: tuple[str, ...]) -> tuple[str, ...]:
     """The command as it may be shown: whatever is, or may be, a secret is `****`."""
     shown: list[str] = []
     for index, word in enumerate(command):
         before = command[index - 1] if index else None
-        if index == 0 and secrets.known_format(word) is None:
+        reason = argument(before, word) if index else secrets.argument(None, word)
+        if reason is not None:
+            line = _line(word)
+            shown.append(_covered(word) if argument(before, line.replace(MASK, "")) is not None else line)
+        elif index == 0:
             shown.append(word)
-        elif argument(before, word) is not None or secrets.known_format(word) is not None:
-            shown.append(_covered(word))
         elif "://" in word:
             shown.append(masked_url(word))
         else:
             shown.append(word)
     return tuple(shown)
+
+
+def _line(text: str) -> str:
+    """A whole command line in one word, with its secrets alone masked where they can be told from the rest."""
+    words = tuple(text.split())
+    return " ".join(masked(words)) if len(words) > 1 else text
 
 
 def _covered(word: str) -> str:
@@ -150,6 +169,9 @@ def masked_url(url: str) -> str:
         return MASK if secrets.known_format(url) or secrets.url(url) else url
     scheme, authority, path, query, _ = match.groups()
     _user, at, host = authority.rpartition("@")
+    port = re.search(r"(?<=:)[^:\]\[]+\Z", host)
+    if port is not None and not port[0].isdigit() and not list(references(port[0])):
+        host = f"{host[: port.start()]}{MASK}"  # a password without its `@host`
     pieces = [
         MASK if not list(references(piece)) and (secrets.looks_random(piece) or secrets.known_format(piece)) else piece
         for piece in path.split("/")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from interlock.hosts.adapter import CallableNames
-from interlock.hosts.callable_names import Called, call, clean, prefix
+from interlock.hosts.callable_names import Called, call, prefix, server_part
 from interlock.hosts.checks.codes import found
 from interlock.hosts.checks.subject import Subject
 from interlock.hosts.declaration import Declaration, Problem
@@ -96,7 +96,7 @@ def _keys(
         return
     same: dict[str, list[str]] = {}
     for server, subject in running.items():
-        same.setdefault(clean(server, rule), []).append(server)
+        same.setdefault(server_part(server, rule), []).append(server)
         room = None if rule.limit is None else rule.limit - len(prefix(server, rule))
         if room is not None and room < ROOM and server not in tools:
             yield (

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from interlock.hosts.adapter import ChildEnv, Variables
+from interlock.hosts.adapter import ChildEnv, Form, Variables
 from interlock.hosts.checks.codes import found
 from interlock.hosts.checks.launching import launch, passed_by_name
 from interlock.hosts.checks.references import INPUT, PLUGIN, PREDEFINED, Reference, references
 from interlock.hosts.checks.subject import Subject, texts
 from interlock.hosts.declaration import Problem, Spot
 from interlock.hosts.entry import Entry
+from interlock.hosts.place import Format
 
 _OWN_ENV = frozenset(("goose",))
 """Hosts that fill in from the entry's own `env` too."""
 _KEYRING = frozenset(("goose",))
 """Hosts that take variables passed by name from their own secret store."""
+_BLOCKS: Mapping[tuple[str, Format, str], tuple[Form, ...]] = {("continue", "json", "env"): ("${V}",)}
+"""Forms that a host takes in one field of files of one format only."""
 _EDITORS = frozenset(("vscode", "cursor", "windsurf", "antigravity", "kiro", "roo-code", "cline"))
 """Hosts that fill in names such as `${workspaceFolder}`, or may."""
 _ALWAYS = frozenset(("HOME", "PATH", "USER", "LOGNAME", "LANG", "SHELL", "PWD", "TMPDIR", "USERPROFILE", "APPDATA",
@@ -71,6 +74,8 @@ def as_text(subject: Subject, kind: str, reference: Reference, field: str, spot:
     """What is wrong where this host is known to pass the reference on as it stands; None where it fills it in, or may."""
     knows = subject.adapter.variables.value
     if knows is None:
+        return None
+    if reference.form in _BLOCKS.get((subject.adapter.id, subject.declaration.place.format, kind), ()):
         return None
     if reference.form not in knows.forms:
         return _stays(subject, knows, kind, reference, field, spot, "does not know this spelling")

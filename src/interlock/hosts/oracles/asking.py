@@ -51,6 +51,11 @@ def ask(reading: Reading, seconds: float = 60.0) -> Asked:
         return Asked(
             host=host, trouble=str(error), partial=True, installed=not isinstance(error, NotInstalled)
         )  # fmt: skip
+    except (RecursionError, ValueError, TypeError, LookupError, AttributeError) as error:
+        # What a program prints may be anything; the other hosts are asked all the same.
+        asked = Asked(host=host, trouble=f"its answer cannot be read ({type(error).__name__})", partial=True)
+    if asked.trouble is not None and not asked.refuses:
+        asked.partial = True
     asked.wrote = [path for path, print in _prints(reading).items() if before[path] != print]
     return asked
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown
+from interlock.hosts.oracles.running import Output, program, run, shown, without_list
 from interlock.hosts.reading import Reading
 
 _LINE = re.compile(r"^(?P<name>.+?): (?P<runs>.*?) - (?P<mark>[✔✓✘✗⊘⏸⚠!△]) ?(?P<words>.*)$")
@@ -48,8 +48,8 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     if re.search(r"^Claude configuration file at .* is corrupted|^Configuration error in ", output.both, re.MULTILINE):
         asked.refuses = True
         asked.trouble = shown(output.both, known)
-    elif not asked.servers and output.code not in (0, None):
-        asked.trouble = shown(output.both, known) or f"it ended with {output.code}"
+    elif not asked.servers and output.code is not None:
+        asked.trouble = without_list(output, known)
 
 
 def _state(mark: str, words: str) -> Says:

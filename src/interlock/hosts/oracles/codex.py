@@ -21,6 +21,9 @@ from interlock.hosts.oracles.running import CannotRun, Output, end, program, run
 from interlock.hosts.plugins.files import inner, text_of
 from interlock.hosts.reading import Reading
 
+MOST_OUTPUT = 16 * 1024 * 1024
+"""Bytes that the app-server may print in all."""
+
 
 class _Refused(Exception):
     """The app-server answered with an error."""
@@ -32,14 +35,18 @@ class _AppServer:
     def __init__(self, words: list[str], reading: Reading, seconds: float) -> None:
         self.process = start(words, reading.machine, stdin=subprocess.PIPE)
         self.until = time.monotonic() + seconds
-        self.lines: queue.Queue[bytes] = queue.Queue(10_000)
+        self.lines: queue.Queue[bytes] = queue.Queue()
         self.number = 0
         threading.Thread(target=self._read, daemon=True).start()
         threading.Thread(target=self._drain, daemon=True).start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
+        read = 0
+        while line := self.process.stdout.readline(MOST_OUTPUT):
+            read += len(line)
+            if read > MOST_OUTPUT:
+                break  # the pipe is left full: whoever prints so much waits until it is ended
             self.lines.put(line)
         self.lines.put(b"")
 
@@ -61,15 +68,18 @@ class _AppServer:
         self.number += 1
         self.send({"id": self.number, "method": method, "params": params})
         while True:
+            left = self.until - time.monotonic()
             try:
-                line = self.lines.get(timeout=max(0.01, self.until - time.monotonic()))
+                if left <= 0:
+                    raise queue.Empty
+                line = self.lines.get(timeout=left)
             except queue.Empty:
                 raise CannotRun(f"the app-server did not answer `{method}` in time") from None
             if not line:
                 raise CannotRun("the app-server has ended")
             try:
                 message = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(message, dict) and message.get("id") == self.number and "method" not in message:
                 if "error" in message:
@@ -184,7 +194,7 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     try:
         listed = json.loads(output.out)
     except ValueError:
-        asked.refuses = output.code not in (0, None)
+        asked.refuses = output.refused
         asked.trouble = shown(output.err, known) or "it printed no list"
         return
     for each in listed if isinstance(listed, list) else []:

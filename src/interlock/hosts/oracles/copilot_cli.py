@@ -30,7 +30,7 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     except ValueError:
         top = None
     if not isinstance(top, dict):
-        asked.refuses = output.code not in (0, None)
+        asked.refuses = output.refused
         asked.trouble = shown(output.both, known) or "it printed no list"
         return
     for name, each in inner(top, "mcpServers").items():

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown
+from interlock.hosts.oracles.running import Output, program, run, shown, without_list
 from interlock.hosts.reading import Reading
 
 _LINE = re.compile(r"^(?P<name>[^\s:][^:]*): (?P<words>\S.*)$")
@@ -29,8 +29,8 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
             asked.servers[found["name"]] = OracleSays(state=_state(found["words"]), detail=shown(found["words"], known))
     if output.code is None:
         asked.trouble = "it did not answer in time"
-    elif output.code != 0:
-        asked.trouble = shown(output.both, known) or f"it ended with {output.code}"
+    elif output.code != 0 or not asked.servers:
+        asked.trouble = without_list(output, known)
     asked.partial = bool(asked.trouble)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown
+from interlock.hosts.oracles.running import Output, program, run, shown, without_list
 from interlock.hosts.reading import Reading
 
 _LINE = re.compile(
@@ -58,6 +58,6 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
         asked.trouble = (
             "its list ends at an entry whose `args` is no list; what a session makes of the others is unknown"
         )
-    elif output.code != 0:
-        asked.refuses = True
-        asked.trouble = shown(output.both, known) or f"it ended with {output.code}"
+    elif output.code != 0 or not asked.servers:
+        asked.refuses = output.refused
+        asked.trouble = without_list(output, known)

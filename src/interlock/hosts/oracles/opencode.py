@@ -34,7 +34,7 @@ def of_config(output: Output, asked: Asked, known: Iterable[str]) -> bool:
     try:
         top = json.loads(output.out)
     except ValueError:
-        asked.refuses = output.code not in (0, None)
+        asked.refuses = output.refused
         asked.trouble = shown(output.both, known) or "it printed no configuration"
         return False
     table = inner(top, "mcp")

@@ -21,6 +21,7 @@ from interlock.hosts.machine import Machine
 from interlock.hosts.masking import MASK, masked
 from interlock.hosts.reading import Reading
 from interlock.manifest import secrets
+from interlock.upstream import groups, strays
 
 MOST_BYTES = 1024 * 1024
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Za-z0-9])")
@@ -37,9 +38,14 @@ QUIET = {
 @dataclass(frozen=True, slots=True)
 class Output:
     code: int | None
-    """None: it did not end in time."""
+    """None: it did not end in time. Negative: a signal ended it."""
     out: str
     err: str
+
+    @property
+    def refused(self) -> bool:
+        """It ended by itself, with an error: so does a host that does not take its files."""
+        return self.code is not None and self.code > 0
 
     @property
     def both(self) -> str:
@@ -74,18 +80,26 @@ def start(
     words: Sequence[str], machine: Machine, *, stdin: int, extra: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:
     """In a group of its own, so that `end` reaches the servers that it starts. Raises CannotRun."""
+    mark = strays.new_mark()
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             list(words),
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=machine.folder,
-            env=environment(machine, extra),
+            env={**environment(machine, extra), strays.NAME: mark},
             start_new_session=sys.platform != "win32",
         )
-    except OSError as error:
-        raise CannotRun(f"it does not start: {error.strerror or type(error).__name__}") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise CannotRun(f"it does not start: {reason or type(error).__name__}") from None
+    _MARKS[process.pid] = mark
+    return process
+
+
+_MARKS: dict[int, str] = {}
+"""Of each program that runs: what all that it starts carries too, in whatever session it is."""
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -93,16 +107,15 @@ def end(process: subprocess.Popen[bytes]) -> None:
     if sys.platform == "win32":
         subprocess.run(["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False)
     else:
+        # Servers often have a process group of their own, in the same session.
         for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(process.pid, number)
-            except (ProcessLookupError, PermissionError):
-                break
+            groups.send(groups.living(process.pid), number)
             try:
                 process.wait(2)
             except subprocess.TimeoutExpired:
                 continue
     process.wait()
+    strays.end(_MARKS.pop(process.pid, ""))
 
 
 class _Drain(threading.Thread):
@@ -142,6 +155,15 @@ def run(words: Sequence[str], machine: Machine, seconds: float, extra: Mapping[s
 def plain(text: str) -> str:
     """Without colours and cursor movements."""
     return _ESCAPE.sub("", text).replace("\r\n", "\n")
+
+
+def without_list(output: Output, known: Iterable[str]) -> str | None:
+    """Why a program that has ended named no server; None where it ended well and said something."""
+    if output.code is not None and output.code < 0:
+        return f"it was ended by signal {-output.code}"
+    if output.code:
+        return shown(output.both, known) or f"it ended with exit code {output.code}"
+    return None if output.both.strip() else "it printed nothing"
 
 
 def known_secrets(reading: Reading) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from interlock.hosts.checks.literals import covered
 from interlock.hosts.declaration import Declaration, Problem, Spot
 from interlock.hosts.machine import Machine
 from interlock.hosts.plugins import finding, hooks, rules, skills
@@ -144,4 +145,4 @@ def _skill_lines(skill: Skill, indent: str) -> Iterator[str]:
 
 
 def _one(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return "".join(letter if letter.isprintable() else "?" for letter in covered(text))

@@ -27,6 +27,7 @@ def edited(content: bytes, edits: FileEdits) -> bytes:
         changes += wanted
     if not changes:
         return content
+    changes = steps.joined(changes)
     try:
         after = _changed(content, edits, changes)
         right = _equal(_proof(after, edits), value, edits, changes)
