@@ -143,7 +143,7 @@ async def test_one_entry_takes_the_whole_host_down(ward: Ward) -> None:
     )
     assert "`good`" in finding.seen
     assert finding.where.startswith(f"{path}:")
-    assert finding.todo.startswith("Correct that place first")
+    assert "config.toml:5 first: `url` does not go with `command`." in finding.todo, "understood by itself"
 
 
 async def test_one_malformed_tool_takes_its_server_down(ward: Ward) -> None:

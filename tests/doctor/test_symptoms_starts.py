@@ -61,7 +61,8 @@ async def test_a_missing_module_is_named(ward: Ward) -> None:
         f"integrationId: a.py\ntransports: {{stdio: {{command: ['{sys.executable}', -c, 'import no_such_module']}}}}\n"
     )
     assert "the Python module 'no_such_module' is not installed" in (finding := await started(ward, entry)).why
-    assert finding.todo.startswith("Run it by hand to see all that it says: `")
+    assert finding.todo.startswith("Install 'no_such_module' for that Python")
+    assert "run it by hand to see all that it says: `" in finding.todo
 
 
 async def test_a_program_that_is_not_on_the_path(ward: Ward) -> None:

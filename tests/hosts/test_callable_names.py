@@ -18,11 +18,14 @@ QWEN = CallableNames(
 COPILOT = CallableNames(form="{server}-{tool}", replacement="-", limit=64, overflow="cut-number", clash="one-lost")
 OPENCODE = CallableNames(form="{server}_{tool}", clash="last")
 ZED = CallableNames(form="{server}_{tool}", limit=64, overflow="cut", clash="prefix", bare=True)
-GOOSE = CallableNames(form="{server}__{tool}", clash="later-skipped")
+GOOSE = CallableNames(
+    form="{server}__{tool}", dropped=r"\s", lower="server", tool_keep=r"\s\S", clash="later-skipped"
+)
 CLINE = CallableNames(form="{server}__{tool}", limit=64, overflow="hash", hash_digits=8)
 ROO = CallableNames(form="mcp--{server}--{tool}", limit=64, overflow="cut")
-CONTINUE = CallableNames(form="{server}_{tool}", keep="a-z0-9", lower=True)
-VSCODE = CallableNames(form="mcp_{server}_{tool}", limit=64, announced=True, lower=True, prefix_limit=18)
+CONTINUE = CallableNames(form="{server}_{tool}", keep="a-z0-9", lower="server", tool_keep=r"\s\S")
+SMALL = CallableNames(form="{server}_{tool}", lower="all")
+VSCODE = CallableNames(form="mcp_{server}_{tool}", limit=64, announced=True, lower="server", prefix_limit=18)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +56,10 @@ VSCODE = CallableNames(form="mcp_{server}_{tool}", limit=64, announced=True, low
         (GOOSE, "aa", "search", "aa__search"),
         (CLINE, "aa", "n" * 70, "aa__" + "n" * 51 + "_" + "*" * 8),
         (ROO, "aa", "n" * 70, "mcp--aa--" + "n" * 55),
-        (CONTINUE, "AA", "Search", "aa_search"),
+        (GOOSE, "My Server", "listIssues", "myserver__listIssues"),
+        (GOOSE, "AA.b", "Issues.Search", "aa_b__Issues.Search"),
+        (CONTINUE, "AA", "Search.All", "aa_Search.All"),
+        (SMALL, "AA", "Search.All", "aa_search_all"),
         (VSCODE, "aa", "search", None),
     ],
 )

@@ -61,7 +61,9 @@ def test_percent_signs_are_variables_on_windows_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scope", ["user", "project"])
 def test_the_root_of_the_project_is_filled_in_by_interlock(tmp_path: Path, scope: str) -> None:
-    text = "integrationId: a.notes\ntransports: {stdio: {command: [notes, '${projectRoot}/x'], cwd: '${projectRoot}'}}\n"
+    text = (
+        "integrationId: a.notes\ntransports: {stdio: {command: [notes, '${projectRoot}/x'], cwd: '${projectRoot}'}}\n"
+    )
     for host in FILLED:
         assert _lost(tmp_path / host / scope, host, text) == set()
 

@@ -20,6 +20,7 @@ from interlock.hosts.checks.codes import CODES
 from interlock.hosts.inventory import take
 from interlock.hosts.machine import Machine
 from interlock.hosts.place import Place
+from interlock.hosts.writing import Json
 
 TOKENS = ("gh" + "p_" + "Zq7" * 12, "AK" + "IA" + "Q7ZK2M4X9B3VN5TD", "gl" + "pat-" + "Kq9vB2mZ7xT4nR1sLw3y")
 NAMES = ("a", "", "a.b", "my server", "__proto__", "\x1b[31mred", "a\u202eb", "two\nlines", "x" * 200, *TOKENS)
@@ -36,8 +37,9 @@ def _value(dice: random.Random, depth: int = 0) -> object:
     if depth > 3 or dice.random() < 0.6:
         token = dice.choice(TOKENS)
         return dice.choice(
-            (None, True, 0, -1, 1.5, 10**30, "", "x", "~/x", "${X}", "${", "{env:", "%X%", "http://[::1", "a" * 3000, dice.choice(NAMES),
-             token, f"Bearer {token}", f"https://h/{token}", f"https://h/?k={token}", f"--token={token}", f"npx x --y {token}")
+            (None, True, 0, -1, 1.5, 10**30, "", "x", "~/x", "${X}", "${", "{env:", "%X%", "http://[::1", "a" * 3000,
+             dice.choice(NAMES), token,
+             f"Bearer {token}", f"https://h/{token}", f"https://h/?k={token}", f"--token={token}", f"npx x --y {token}")
         )  # fmt: skip
     if dice.random() < 0.5:
         return [_value(dice, depth + 1) for _ in range(dice.randint(0, 3))]
@@ -48,7 +50,15 @@ def _entry(dice: random.Random) -> object:
     if dice.random() < 0.1:
         return _value(dice)
     base: dict[str, object] = dict(
-        dice.choice(({"command": "node"}, {"url": "https://h"}, {"type": "http", "url": "x"}, {"command": ["a"], "type": "local"}, {}))
+        dice.choice(
+            (
+                {"command": "node"},
+                {"url": "https://h"},
+                {"type": "http", "url": "x"},
+                {"command": ["a"], "type": "local"},
+                {},
+            )
+        )
     )
     return base | {dice.choice(FIELDS): _value(dice, 1) for _ in range(dice.randint(0, 4))}
 
@@ -63,19 +73,21 @@ def _content(dice: random.Random, place: Place, machine: Machine) -> str:
         entries: object = {dice.choice(NAMES): _entry(dice) for _ in range(dice.randint(0, 4))}
         inner[table[-1]] = [_entry(dice) for _ in range(3)] if place.listed else entries
     if place.format == "toml":
-        import tomlkit
+        from interlock.hosts.text import toml_edit
 
-        return tomlkit.dumps(_for_toml(top))
+        return "\n".join(f"{toml_edit.key(name)} = {toml_edit.inline(value)}" for name, value in _for_toml(top).items())
     return json.dumps(top, indent=1)  # which is YAML, too
 
 
-def _for_toml(value: object) -> dict[str, object]:
-    def inner(value: object) -> object:
+def _for_toml(value: object) -> dict[str, Json]:
+    def inner(value: object) -> Json:
         if isinstance(value, dict):
             return {name: inner(each) for name, each in value.items() if each is not None}
         if isinstance(value, list):
             return [inner(each) for each in value if each is not None]
-        return 5 if isinstance(value, int) and value > 2**62 else value
+        if isinstance(value, (str, float, bool)):
+            return value
+        return min(value, 2**62) if isinstance(value, int) else ""
 
     made = inner(value)
     assert isinstance(made, dict)
@@ -93,7 +105,9 @@ def _places(machine: Machine) -> list[tuple[Adapter, Place, str]]:
 
 def _machine(root: Path, platform: str = "linux") -> Machine:
     if platform == "windows":
-        return Machine(platform="windows", home="C:\\Users\\me", folder="C:\\Users\\me\\p", environ={"PATH": ""}, root=str(root))
+        return Machine(
+            platform="windows", home="C:\\Users\\me", folder="C:\\Users\\me\\p", environ={"PATH": ""}, root=str(root)
+        )
     return Machine(platform="linux", home="/home/me", folder="/home/me/p", environ={"PATH": "/bin"}, root=str(root))
 
 

@@ -146,6 +146,18 @@ def test_a_literal_secret_keeps_its_server_where_it_is(tmp_path: Path) -> None:
     assert json.loads(Path(on.real(CURSOR)).read_text())["mcpServers"]["s"]["env"]["TOKEN"] == secret
 
 
+def test_a_secret_keeps_its_own_entry_and_not_other_hosts_entries_of_the_server(tmp_path: Path) -> None:
+    on = machine(tmp_path)
+    secret = token()
+    put(on, CURSOR, servers({"s": {"command": "c", "env": {"TOKEN": secret}}}))
+    put(on, CODEX, '[mcp_servers.s]\ncommand = "c"\n')
+    made = make(on)
+    assert [source.declaration.host for server in made.imported.servers for source in server.sources] == ["codex"]
+    assert [each.variable for each in made.unsettled] == ["TOKEN"]
+    assert secret.encode() not in (made.content or b"")
+    assert [(each.host, each.server) for each in made.imported.left] == [("cursor", "s")]
+
+
 def test_a_secret_that_a_variable_holds_is_adopted_and_passed_on(tmp_path: Path) -> None:
     secret = token()
     on = machine(tmp_path, environ={"TOKEN": secret})

@@ -48,13 +48,19 @@ def run(args: argparse.Namespace) -> int:
     from interlock.hosts.shown_paths import shortened
     from interlock.hosts.target import Unusable
 
+    adopt: _Adopt | None = None
     try:
-        return _Adopt(args).run()
+        adopt = _Adopt(args)
+        return adopt.run()
     except UnknownHost as error:
         complain(str(error))
         return USAGE
+    except BrokenPipeError:
+        raise  # whoever reads our output has gone: main knows what to do
     except (Unusable, Refused, OSError, Stop) as error:
-        complain(shortened(f"nothing was changed: {error}", here()))
+        done = adopt.done if adopt is not None else None
+        what = "nothing was changed" if done is None else f"the files are changed (`interlock restore {done}` undoes it)"
+        complain(shortened(f"{what}: {error}", here()))
         return CONFIGURATION
 
 
@@ -72,6 +78,8 @@ class _Adopt:
         self.machine: Machine = here()
         self.hosts = chosen(args.host)
         self.report: dict[str, object] = {}
+        self.done: str | None = None
+        """Id of the recorded change, once it is made."""
 
     def run(self) -> int:
         from interlock.cli.adopt_telling import as_dict, lines, to_correct
@@ -213,6 +221,7 @@ class _Adopt:
             if (now.edits(), now.content) != (plan.edits(), plan.content):
                 raise Stop("the hosts' files or the manifest were changed meanwhile: run this again")
             applied = apply(self.home, self.machine, plan.edits(), command=self._words(), extra=self._extra(plan))
+        self.done = applied.id
         self.report["applied"] = {"id": applied.id, "files": [each.file for each in applied.files]}
         if self.args.scope == "project":
             self._trust(plan)

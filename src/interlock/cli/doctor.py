@@ -44,6 +44,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Exit code 0 where nothing is wrong, 1 where a problem was found.",
     )  # fmt: skip
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=False)
+    parser.usage = (
+        "interlock doctor [SUBJECT] [--list] [--server KEY] [--host ID] [--tool NAME] [--start] [--all] [--quiet]\n"
+        "                        [--timeout S] [--json] [--home DIR]\n\n"
+        "SUBJECT is one of: a symptom | a server | a host | bridge [URL]. Without one: all of this machine."
+    )
     doctor_bridge.add(subjects, __doc__ or "")
     other = argparse.ArgumentParser(prog=f"{parser.prog} SUBJECT", description=parser.description, epilog=parser.epilog)
     other.add_argument("more", nargs="*", help=argparse.SUPPRESS)

@@ -86,8 +86,14 @@ def show(title: str, findings: Sequence[Finding], *, started: int, everything: b
         console.print(f"{hidden} more to know: --all shows {'it' if hidden == 1 else 'them'}.")
     step = next_step(findings)
     if step is not None:
-        where = f"  [{step.where}]" if step.where else ""
-        console.print(Text.assemble(("Next: ", "bold"), step.todo, (where, "dim")))
+        where = f"  [{step.where}]" if step.where and step.where not in step.todo else ""
+        console.print(Text.assemble(("Next: ", "bold"), step.todo, (f"{_about(step)}{where}", "dim")))
+
+
+def _about(step: Finding) -> str:
+    """Whose step it is, where its own words do not say so."""
+    server = f"`{step.server}`" if step.server and step.server not in step.todo else ""
+    return f"  ({server}{f' in {step.host}' if step.host else ''})" if server else ""
 
 
 def list_symptoms(*, json: bool) -> None:

@@ -28,9 +28,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "makes of it and why, and what is wrong with it. Nothing is written. Exit code 0, also with problems, unless --check is given.",
         epilog="`interlock hosts` lists the hosts that are known, `interlock hosts show HOST` what is known of one.",
     )
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="only these (default: all)")
-    parser.add_argument("--all", action="store_true", help="also notes, reasons, and hosts that have no file here")
-    parser.add_argument("--problems", action="store_true", help="only entries that something is wrong with")
+    parser.add_argument("hosts", nargs="*", metavar="HOST", help="only these, with the details (default: all, at a glance)")
+    parser.add_argument("--all", action="store_true", help="the details of every host: why, what to do, notes, and hosts that have no file here")
+    parser.add_argument("--problems", action="store_true", help="only entries that something is wrong with, with the details")
     parser.add_argument(
         "--ask-hosts",
         action="store_true",
@@ -159,6 +159,8 @@ def _show(inventories: Sequence[Inventory], hosts: Sequence[str] | None, args: a
         only_problems=args.problems,
         named=hosts is not None,
     )
+    if not (args.all or args.problems or style.named):
+        from interlock.cli.inventory_short import report
     lines = report(inventories, style)
     absent = [
         reading.adapter.id

@@ -31,7 +31,7 @@ _MARKS: dict[State, tuple[str, str, str]] = {
 _COLOURS: dict[Severity, str] = {"problem": "1;31", "warning": "33", "note": "36"}
 _ORDER: dict[Severity, int] = {"problem": 0, "warning": 1, "note": 2}
 _SCOPES: tuple[Scope, ...] = ("managed", "local", "project", "user", "plugin", "extension", "system")
-_IN_STATE = frozenset(("never-read", "wrong-table", "entry-invalid", "file-unreadable", "merge-invalid"))
+IN_STATE = frozenset(("never-read", "wrong-table", "entry-invalid", "file-unreadable", "merge-invalid"))
 """Codes whose `seen` the line of the state says already."""
 
 Said = tuple[str, str, "Spot | None"]
@@ -81,10 +81,9 @@ def _host(reading: Reading, machine: Machine, style: Style, above: set[Said]) ->
             return []
         looked = dict.fromkeys(place.shown for place in adapter.places if place.known.value is not False)
         return [f"{title}  no file here", *wrapped(f"looked for {', '.join(looked)}", style, 4)]
-    shown = [each for each in reading.declarations if not style.only_problems or _told(each.problems, style)]
-    # As they win; what is in the wrong place after what is in the right one.
-    shown.sort(key=lambda each: (each.state == "never-read", _SCOPES.index(each.scope)))
-    of_file = _told(reading.problems, style)
+    shown = [each for each in reading.declarations if not style.only_problems or told(each.problems, style)]
+    shown = in_order(shown)
+    of_file = told(reading.problems, style)
     if not shown and not of_file and (style.only_problems or not (style.all or style.named)):
         return []
     lines = [title]
@@ -100,13 +99,18 @@ def _host(reading: Reading, machine: Machine, style: Style, above: set[Said]) ->
     return lines
 
 
+def in_order(declarations: Iterable[Declaration]) -> list[Declaration]:
+    """As they win; what is in the wrong place after what is in the right one."""
+    return sorted(declarations, key=lambda each: (each.state == "never-read", _SCOPES.index(each.scope)))
+
+
 def _entry(
     declaration: Declaration, machine: Machine, style: Style, name_width: int, above: set[Said], spoken: set[str]
 ) -> list[str]:
     name = clean(declaration.server) if declaration.server is not None else "-"
     place = short(declaration.spot, machine)
     head = f"{name:<{name_width}}  {declaration.scope:<8} {place}"
-    why = _reason(declaration, machine)
+    why = reason(declaration, machine)
     lines = [f"  {style.mark(declaration.state)} {head}"]
     if why:
         if len(head) + len(why) + 6 <= style.width:
@@ -116,7 +120,7 @@ def _entry(
     if declaration.source:
         lines += wrapped(f"brought by {clean(declaration.source)}", style, 6)
     again: list[str] = []
-    for problem in _told(declaration.problems, style):
+    for problem in told(declaration.problems, style):
         said = (problem.code, problem.seen, problem.spot)
         if said in above:
             again.append(problem.code)
@@ -128,7 +132,7 @@ def _entry(
     return lines
 
 
-def _reason(declaration: Declaration, machine: Machine) -> str:
+def reason(declaration: Declaration, machine: Machine) -> str:
     """The state in words, with what settled it."""
     decided = declaration.decided_by
     where = f" {short(decided.spot, machine)}" if decided.spot is not None else ""
@@ -158,7 +162,7 @@ def _reason(declaration: Declaration, machine: Machine) -> str:
     return f"never read: {by}" if by else "never read"
 
 
-def _told(problems: Iterable[Problem], style: Style) -> list[Problem]:
+def told(problems: Iterable[Problem], style: Style) -> list[Problem]:
     kept = [each for each in problems if style.all or each.severity != "note"]
     return sorted(kept, key=lambda each: _ORDER[each.severity])
 
@@ -174,7 +178,7 @@ def _problem(
     """`spoken`: reasons and remedies of this host that stand further up already."""
     spoken = set() if spoken is None or style.all else spoken
     told = (
-        declaration is not None and problem.code in _IN_STATE and clean(problem.seen) in _reason(declaration, machine)
+        declaration is not None and problem.code in IN_STATE and clean(problem.seen) in reason(declaration, machine)
     )
     where = short(problem.spot, machine) if problem.spot is not None and problem.spot.line else ""
     if declaration is not None and (problem.spot == declaration.spot or told):
@@ -196,21 +200,23 @@ def _problem(
 
 
 def _summary(inventories: Sequence[Inventory], style: Style) -> list[str]:
-    declarations = [each for inventory in inventories for each in inventory.declarations]
-    entries = [each for each in declarations if each.server is not None]
-    if not declarations:
+    if not any(inventory.declarations for inventory in inventories):
         return [
             "No host's file on this machine declares an MCP server.",
             "`interlock hosts` lists the hosts that are looked for.",
         ]
+    return [*counts(inventories, style), *several(inventories, style), *next_line(inventories, style)]
+
+
+def counts(inventories: Sequence[Inventory], style: Style) -> list[str]:
+    """How many entries, in which states, and how much is wrong."""
+    declarations = [each for inventory in inventories for each in inventory.declarations]
+    entries = [each for each in declarations if each.server is not None]
     hosts = len({(id(inventory), each.host) for inventory in inventories for each in inventory.declarations})
     states = {state: sum(each.state == state for each in entries) for state in _MARKS}
     words = ", ".join(f"{count} {state}" for state, count in states.items() if count)
-    problems = [problem for each in declarations for problem in each.problems]
-    problems += [problem for inventory in inventories for each in inventory.readings for problem in each.problems]
-    problems += [problem for inventory in inventories for problem in inventory.problems]
-    problems = list({(each.code, each.seen, each.spot): each for each in problems}.values())  # as they are spelled out
-    counts = [
+    problems = [problem for _, problem, _ in findings(inventories)]
+    counted = [
         f"{count} {severity}{'s' * (count != 1)}"
         for severity in _ORDER
         if (count := sum(each.severity == severity for each in problems)) and (severity != "note" or style.all)
@@ -221,35 +227,54 @@ def _summary(inventories: Sequence[Inventory], style: Style) -> list[str]:
         style,
         0,
     )
-    said = ", ".join(counts) or "Nothing is wrong"
+    said = ", ".join(counted) or "Nothing is wrong"
     if notes and not style.all:
         said += f"; {_count(notes, 'note', 'notes')} with --all"
-    lines += wrapped(f"{said}. Nothing was changed.", style, 0)
-    lines += _several(inventories, style)
+    return lines + wrapped(f"{said}. Nothing was changed.", style, 0)
+
+
+def findings(inventories: Sequence[Inventory]) -> list[tuple[Inventory, Problem, str]]:
+    """Everything that is wrong, as it is spelled out: of a file that several hosts read, once. With the host's name."""
+    found: dict[Said, tuple[Inventory, Problem, str]] = {}
+    for inventory in inventories:
+        labels = {each.adapter.id: each.adapter.label for each in inventory.readings}
+        every = [(problem, labels.get(each.host, each.host)) for each in inventory.declarations for problem in each.problems]
+        every += [(problem, each.adapter.label) for each in inventory.readings for problem in each.problems]
+        every += [(problem, "") for problem in inventory.problems]
+        for problem, host in every:
+            found.setdefault((problem.code, problem.seen, problem.spot), (inventory, problem, host))
+    return list(found.values())
+
+
+def next_line(inventories: Sequence[Inventory], style: Style) -> list[str]:
+    entries = [each for inventory in inventories for each in inventory.declarations if each.server is not None]
     if any(each.state == "effective" and (runs := each.runs) is not None and ours(runs) is None for each in entries):
-        lines += wrapped(
+        return wrapped(
             "Next: `interlock adopt --dry-run` shows how one entry in each host would serve them all.", style, 0
         )
-    return lines
+    return []
 
 
-def _several(inventories: Sequence[Inventory], style: Style) -> list[str]:
+def several(inventories: Sequence[Inventory], style: Style) -> list[str]:
     """Servers that stand in several hosts, the most copied first, under the name that most give it."""
     groups: dict[object, list[Declaration]] = {}
     for inventory in inventories:
         for each in inventory.declarations:
             if any(problem.code == "duplicate-server" for problem in each.problems) and each.runs is not None:
                 groups.setdefault((id(inventory), identity(each.runs)), []).append(each)
-    if not groups:
+    copied = [group for group in groups.values() if len({each.host for each in group}) > 1]
+    if not copied:
         return []
     listed = []
-    for group in sorted(groups.values(), key=lambda group: -len({each.host for each in group})):
+    for group in sorted(copied, key=lambda group: -len({each.host for each in group})):
         names = [clean(each.server or "") for each in group]
         name = max(names, key=names.count)
-        who = [
-            each.host if called == name else f"{each.host} as {called}"
-            for each, called in zip(group, names, strict=True)
-        ]
+        readers: dict[object, list[str]] = {}
+        for each, called in zip(group, names, strict=True):
+            who_reads = each.host if called == name else f"{each.host} as {called}"
+            # Without a line of its own each is a copy; of one line that several hosts read there is one.
+            readers.setdefault((each.file, each.spot.line, each.server, *(() if each.place.shared else (each.host,))), []).append(who_reads)
+        who = [" + ".join(dict.fromkeys(each)) for each in readers.values()]
         listed.append(f"{name} ({', '.join(dict.fromkeys(who))})")
     most = len(listed) if style.all else 6
     more = f", and {len(listed) - most} more" if len(listed) > most else ""

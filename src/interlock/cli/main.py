@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
     import argparse
@@ -120,7 +120,9 @@ def _run(arguments: list[str]) -> int:
         greeting = greet(arguments)
     named = arguments[0] if arguments and arguments[0] in COMMANDS else None
     root = parser(named if named is not None else "check")
-    args = root.parse_args(arguments)
+    args, unknown = root.parse_known_args(arguments)
+    if unknown:
+        _of(root, named).error(f"unrecognized arguments: {' '.join(unknown)}")
     if args.command is None:
         root.print_help()
         return 2
@@ -128,6 +130,16 @@ def _run(arguments: list[str]) -> int:
     args.words = arguments
     code: int = args.run(args)
     return code
+
+
+def _of(root: argparse.ArgumentParser, named: str | None) -> argparse.ArgumentParser:
+    """The command's own parser, whose usage helps where a flag of it is mistyped."""
+    import argparse
+
+    for action in root._actions:
+        if named is not None and isinstance(action, argparse._SubParsersAction):
+            return cast("argparse.ArgumentParser", action.choices[named])
+    return root
 
 
 def _drop_output() -> None:

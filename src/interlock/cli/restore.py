@@ -40,12 +40,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from interlock.hosts.changes.recording import damaged
     from interlock.hosts.changes.refused import Refused
     from interlock.hosts.changes.restoring import NothingToRestore, foreseen, history, restore
     from interlock.hosts.machine import here
     from interlock.hosts.shown_paths import shortened
 
     home = home_from(args)
+    for folder in damaged(home):
+        complain(f"the record in {folder} is damaged, so that run cannot be undone; what its files held is in there.")
     if args.list:
         _list(history(home), json=args.json)
         return OK

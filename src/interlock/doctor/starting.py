@@ -35,6 +35,7 @@ from interlock.wire.messages import EMPTY_OBJECT, Raw, RawMap
 Reached = Literal["nothing", "process", "handshake", "tools"]
 """The last part that came off."""
 _CALLER = Caller("doctor", "local", EMPTY_OBJECT, era=Era.LEGACY)
+FAILED = "tools/list failed"
 _LAST_WORDS = 0.5
 """Seconds in which a server that has just ended may still be heard."""
 
@@ -74,6 +75,8 @@ class Started:
     stderr: list[str] = field(default_factory=list)
     banner: list[str] = field(default_factory=list)
     """What it printed on stdout that is no message."""
+    too_long: bool = False
+    """It printed a line that is longer than any message."""
     era: Era | None = None
     snapshot: Snapshot | None = None
     waited: float = 0.0
@@ -146,6 +149,7 @@ async def _process(target: Target, transport: StdioTransport, seconds: float, st
     finally:
         if ended.done():
             started.exit = carrier.exit
+        started.too_long = carrier.too_long
         started.banner = [redact(mask(line)) for line in carrier.banner]
         started.stderr = child.stderr.lines(20)
         try:
@@ -174,7 +178,7 @@ async def _tools(session: Session, seconds: float, at: float) -> Snapshot:
         reply = await session.request(Outgoing("tools/list", params, _CALLER, seconds))
         result = messages.try_map(reply.body)
         if reply.is_error or result is None:
-            problems.append(f"{session.server}: tools/list failed")
+            problems.append(f"{session.server}: {FAILED}")
             break
         pages.append({key: Raw(bytes(value)) for key, value in result.items()})
         following = result.get("nextCursor")

@@ -94,7 +94,10 @@ class CallableNames:
     """Longest whole name, in characters. None: the host cuts nothing."""
     overflow: Literal["hash", "middle", "cut", "cut-number", "dropped"] | None = None
     clash: Literal["hash-both", "first", "last", "number", "prefix", "later-skipped", "one-lost"] | None = None
-    lower: bool = False
+    lower: Literal["server", "all"] | None = None
+    """Which part is made small: what the server's key becomes, or the whole name."""
+    tool_keep: str | None = None
+    """As `keep`, for the tool's own part. None: as for the server's."""
     dropped: str = ""
     """As `keep`: characters of a server's key that vanish (goose: spaces)."""
     prefix_limit: int | None = None

@@ -40,21 +40,23 @@ class Called:
     """What each would be called if the host took any length."""
 
 
-def clean(text: str, rule: CallableNames) -> str:
-    """With the characters that this host keeps."""
-    return re.sub(f"[^{rule.keep}]", rule.replacement, text.lower() if rule.lower else text)
-
-
 def server_part(server: str, rule: CallableNames) -> str:
     """What becomes of a server's key in the names of its tools."""
-    return clean(re.sub(f"[{rule.dropped}]", "", server) if rule.dropped else server, rule)
+    kept = re.sub(f"[{rule.dropped}]", "", server) if rule.dropped else server
+    return re.sub(f"[^{rule.keep}]", rule.replacement, kept.lower() if rule.lower is not None else kept)
+
+
+def tool_part(tool: str, rule: CallableNames) -> str:
+    """What becomes of a tool's own name."""
+    keep = rule.keep if rule.tool_keep is None else rule.tool_keep
+    return re.sub(f"[^{keep}]", rule.replacement, tool.lower() if rule.lower == "all" else tool)
 
 
 def plain(server: str, tool: str, rule: CallableNames) -> str:
     """The whole name, before anything is cut."""
     if rule.bare:
-        return clean(tool, rule)
-    return rule.form.replace("{server}", server_part(server, rule)).replace("{tool}", clean(tool, rule))
+        return tool_part(tool, rule)
+    return rule.form.replace("{server}", server_part(server, rule)).replace("{tool}", tool_part(tool, rule))
 
 
 def prefix(server: str, rule: CallableNames) -> str:
@@ -107,10 +109,10 @@ def _prefix_clashes(
         if len(group) < 2:
             continue
         for server, tool in group:
-            own = clean(tool, rule)
+            own = tool_part(tool, rule)
             room = (rule.limit or 10_000) - len(own) - 1
             if room >= 2:
-                names[server, tool] = f"{clean(server, rule)[:room]}_{own}"
+                names[server, tool] = f"{server_part(server, rule)[:room]}_{own}"
 
 
 def _groups(names: Mapping[Key, str | None]) -> dict[str, list[Key]]:

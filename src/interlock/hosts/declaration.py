@@ -77,6 +77,8 @@ class Declaration:
     """Of an effective entry of a host that merges by field: where each field of the result comes from."""
     merged: Entry | None = None
     """What the host runs, where that is more than this entry alone."""
+    tool_rules: Mapping[str, Spot] = field(default_factory=dict)
+    """Where rules for its tools stand that are not in the entry, by tool; `*` is every tool."""
     problems: list[Problem] = field(default_factory=list)
     connected: bool | None = None
     """As the host itself says, where it was asked."""

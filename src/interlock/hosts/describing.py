@@ -136,8 +136,8 @@ def _names(rule: CallableNames) -> str:
     else:
         form = rule.form
     parts = [form, f"keeps [{rule.keep}], else `{rule.replacement}`"]
-    if rule.lower:
-        parts.append("lower case")
+    if rule.lower is not None:
+        parts.append("lower case" if rule.lower == "all" else "the server's part in lower case")
     if rule.limit is not None:
         parts.append(f"at most {rule.limit} characters")
     if rule.overflow is not None:

@@ -86,6 +86,8 @@ class Import:
     """New ones; those that the manifest has already are in `present`."""
     present: list[Imported] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
+    held: list[Secret] = field(default_factory=list)
+    """Secrets that keep one host's entry of a server where it is, while other hosts' entries of it go."""
     differences: list[Difference] = field(default_factory=list)
     notes: list[tuple[str, str, Note]] = field(default_factory=list)
     """(server, host, note)."""
@@ -144,6 +146,20 @@ def take(
 
     for each in fresh:
         server, why_not = documented(each, set(ids))
+        free = [source for source in each.sources if all(value.secret is None for value in source.values.values())]
+        if why_not is None and means.moving and 0 < len(free) < len(each.sources):
+            # One host's secret that has no other place yet keeps that host's entry, and not the others of the server.
+            unsettled = [secret for secret in server.secrets if not secret.settled]
+            if unsettled:
+                made.held += unsettled
+                why = f"{unsettled[0].todo}; until then it stays as it is"
+                made.left += [
+                    _left(source.declaration, unsettled[0].field, why) for source in each.sources if source not in free
+                ]
+                rest = merged(free, machine.environ)
+                rest.key, rest.differences = each.key, [replace(one, server=each.key) for one in rest.differences]
+                each = rest
+                server, why_not = documented(each, set(ids))
         if why_not is not None and len(each.sources) > 1:
             # A mistake in one host's entry keeps that one out, and not the others of the same server.
             alone = [

@@ -299,6 +299,7 @@ class _Work:
         hosts = list(self._hosts(adopted, configs))
         moved = [secret for secret in adopted.secrets if secret.file is not None and not secret.is_set]
         unsettled = [each for server in self.made.servers for each in server.secrets if not each.settled]
+        unsettled += self.made.held
         return Plan(adopted, self.target, content, hosts, moved, unsettled, self.machine, home)
 
     def _configs(self, adopted: Import) -> Iterable[ServerConfig]:

@@ -16,6 +16,7 @@ from interlock.hosts.declaration import Decision, Declaration, Problem, Spot
 from interlock.hosts.machine import Machine
 from interlock.hosts.place import ANY, PROJECT, Format, Place, Scope
 from interlock.hosts.text.document import At, Damaged, Document, Step
+from interlock.hosts.text.mends import mend
 
 MAX_BYTES = 32 * 1024 * 1024
 """Claude Code keeps its history in the file that its servers stand in."""
@@ -214,7 +215,7 @@ def _misshapen(reading: Reading, place: Place, path: str, document: Document) ->
 
 def _broken_file(reading: Reading, place: Place, path: str, document: Document | None, why: str, at: At | None) -> None:
     spot = Spot(path, *(at or (0, 0)))
-    problem = Problem("file-unreadable", "problem", why, spot=spot, todo="Correct the file; nothing in it is changed.")
+    problem = Problem("file-unreadable", "problem", why, spot=spot, todo=mend(why, at[0] if at else 0))
     reading.seen.append(Seen(path, place, document, problem))
     if place.known.value is False:
         # No server depends on it. Where the host reads the file for other things, that is worth a word.

@@ -124,7 +124,9 @@ def direct(
     notes += form.notes()
     # A folder of another machine's form is text for the adapter, and no path of this one: cwd is put in afterwards.
     made = replace(config, transport=replace(transport, command=command, env=env))
-    return Prepared(Wanted(name=config.key, scope=scope, server=made, project_root=project_root), cwd, (*losses, *literal), notes)
+    return Prepared(
+        Wanted(name=config.key, scope=scope, server=made, project_root=project_root), cwd, (*losses, *literal), notes
+    )
 
 
 @dataclass(slots=True)

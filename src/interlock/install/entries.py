@@ -70,13 +70,16 @@ def _normal(url: str) -> tuple[str, str, int | None, str, str]:
 
 
 def of_host(host: Host, machine: Machine) -> Iterator[Found]:
-    """Entries of the host's own files, the user's and the project's, but for those that are off or that another hides."""
+    """Entries of the host's own files, the user's and the project's, but for those that start nothing: broken, off, never read,
+    or hidden by another."""
     from interlock.hosts.reading import read
 
     if host.adapter is None:
         return
     for declaration in read(host.adapter, machine).declarations:
-        if declaration.server is not None and declaration.state not in ("never-read", "disabled", "shadowed"):
+        if declaration.server is not None and declaration.state not in (
+            "broken", "never-read", "disabled", "shadowed",
+        ):
             yield seen(declaration)
 
 

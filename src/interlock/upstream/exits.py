@@ -33,7 +33,7 @@ _SDK_MISMATCH = (
 )
 
 _NEEDS_VARIABLE = (
-    "it needs the environment variable {name}, which it was not given. Name it in the server's `env` in the manifest"
+    "it needs the environment variable {name}, which it was not given. Name {name} in the server's `env` in the manifest"
 )
 
 # (pattern in the last lines of stderr, what it means). The first that fits is taken: the specific ones come first.
@@ -46,12 +46,12 @@ _MEANINGS = (
     (r"TypeError: .*\b(?:Server|FastMCP|MCPServer|ClientSession)\b.*unexpected keyword argument", _SDK_MISMATCH),
     (
         r"ModuleNotFoundError: No module named '(?P<name>[\w.]+)'",
-        "the Python module {name!r} is not installed for the Python that runs the server. Install it there, or "
-        "start the server with the Python of its own virtual environment",
+        "the Python module {name!r} is not installed for the Python that runs the server. Install {name!r} for that "
+        "Python, or start the server with the Python of its own virtual environment",
     ),
     (
         r"No module named (?P<name>[\w.]+)\s*$",
-        "Python found no module {name!r} to run. Install the server for the Python that the manifest names",
+        "Python found no module {name!r} to run. Install {name!r} for the Python that the manifest names",
     ),
     (
         r"ImportError: cannot import name '(?P<name>\w{1,80})' from '(?P<module>[\w.]{1,120})'",

@@ -33,6 +33,11 @@ class StdioCarrier:
         """Calls whose lines are in `_out`."""
         self._loop = asyncio.get_running_loop()
 
+    @property
+    def too_long(self) -> bool:
+        """The server printed a line that is longer than any message may be."""
+        return self._lines.overflows > 0
+
     # -- callbacks of the child
     def on_data(self, data: bytes) -> None:
         session = self.session

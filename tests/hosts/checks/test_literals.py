@@ -193,7 +193,13 @@ def test_a_whole_command_line_as_the_program_is_shown_without_its_secret(case: s
 
 
 @pytest.mark.parametrize(
-    "words", [("--header", "Cookie: s=VALUE"), ("-H 'X-Api-Key: VALUE' x",), ("-c", "export TOKEN=VALUE; npx x"), ('{"token":"VALUE"}',)]
+    "words",
+    [
+        ("--header", "Cookie: s=VALUE"),
+        ("-H 'X-Api-Key: VALUE' x",),
+        ("-c", "export TOKEN=VALUE; npx x"),
+        ('{"token":"VALUE"}',),
+    ],
 )
 def test_an_argument_with_a_secret_inside_is_shown_without_it(words: tuple[str, ...]) -> None:
     written = tuple(word.replace("VALUE", "S02rJGFdLc3Hq") for word in words)

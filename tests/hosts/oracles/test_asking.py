@@ -313,3 +313,103 @@ def test_a_codex_whose_app_server_does_not_answer_is_asked_for_its_list(tmp_path
     read.machine = _fake(tmp_path, "codex", script)
     asked = asking.ask(read, 30)
     assert (_states(asked), asked.live, asked.command[1:]) == ({"a": "enabled"}, False, ("mcp", "list", "--json"))
+
+
+# Programs that answer nothing of use
+
+
+ENTRIES = {
+    "codex": (".codex/config.toml", ENTRY),
+    "claude-code": (".claude.json", '{"mcpServers": {"one": {"command": "run"}}}'),
+    "gemini-cli": (".gemini/settings.json", '{"mcpServers": {"one": {"command": "run"}}}'),
+    "opencode": (".config/opencode/opencode.json", '{"mcp": {"one": {"type": "local", "command": ["run"]}}}'),
+    "copilot-cli": (
+        ".copilot/mcp-config.json",
+        '{"mcpServers": {"one": {"type": "local", "command": "run", "tools": ["*"]}}}',
+    ),
+    "cursor": (".cursor/mcp.json", '{"mcpServers": {"one": {"command": "run"}}}'),
+    "goose": (
+        ".config/goose/config.yaml",
+        "extensions:\n  one: {type: stdio, name: one, enabled: true, cmd: run, args: []}\n",
+    ),
+}
+PROGRAMS = {"claude-code": "claude", "gemini-cli": "gemini", "copilot-cli": "copilot", "cursor": "cursor-agent"}
+USELESS = {
+    "nothing": "pass\n",
+    "deep": "print('[' * 200_000)\nprint('{\"a\":' * 200_000)\n",
+    "other shapes": 'print(\'{"mcp": {"one": [1]}, "mcpServers": {"one": 7}}\')\n',
+    "a signal": "import os\nos.kill(os.getpid(), 11)\n",
+    "an end of input": "raise SystemExit(0 if input() else 0)\n",
+}
+
+
+def _host(folder: Path, host: str, script: str) -> Reading:
+    machine = _fake(folder, PROGRAMS.get(host, host), script)
+    name, content = ENTRIES[host]
+    file = folder / "home" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(content)
+    adapter = registry.find(host)
+    assert adapter is not None
+    return reading.read(adapter, machine)
+
+
+@posix
+@pytest.mark.parametrize("host", ENTRIES)
+@pytest.mark.parametrize(
+    "script", [USELESS[name] for name in ("nothing", "deep", "a signal")], ids=["nothing", "deep", "signal"]
+)
+def test_a_useless_answer_is_a_trouble_and_no_disagreement(tmp_path: Path, host: str, script: str) -> None:
+    read = _host(tmp_path, host, script)
+    asked = asking.ask(read, 30)
+    assert asked.trouble
+    assert not asked.refuses, "it did not say that it does not take its files"
+    assert asking.compare(read, asked) == []
+
+
+@posix
+@pytest.mark.parametrize("host", ENTRIES)
+@pytest.mark.parametrize("script", USELESS.values(), ids=USELESS.keys())
+def test_no_answer_of_a_host_stops_the_inventory(tmp_path: Path, host: str, script: str) -> None:
+    assert asking.ask(_host(tmp_path, host, script), 30).host == host
+
+
+@posix
+@pytest.mark.parametrize("host", ENTRIES)
+def test_a_host_that_never_answers_is_left_after_the_time_it_has(tmp_path: Path, host: str) -> None:
+    asked = asking.ask(_host(tmp_path, host, "import time\ntime.sleep(600)\n"), 0.5)
+    assert asked.trouble is not None
+    assert "in time" in asked.trouble
+
+
+@posix
+@pytest.mark.parametrize("line", ["'y' * 65536", "'{}\\n' * 1000"], ids=["no line end", "many lines"])
+def test_an_app_server_that_floods_is_left(tmp_path: Path, line: str) -> None:
+    script = f"import os\nwhile True:\n    os.write(1, ({line}).encode())\n"
+    asked = asking.ask(_host(tmp_path, "codex", script), 2)
+    assert asked.trouble is not None
+
+
+def test_what_was_listed_before_the_time_was_over_says_nothing_of_the_rest(tmp_path: Path) -> None:
+    read = _reading(tmp_path, ENTRY + '[mcp_servers.two]\ncommand = "run"\n')
+    asked = Asked(
+        host="codex", partial=True, trouble="it did not answer in time", servers={"one": OracleSays(state="connected")}
+    )
+    assert asking.compare(read, asked) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="found by /proc")
+@pytest.mark.parametrize("own", ["start_new_session=True", "process_group=0"])
+def test_servers_in_a_session_or_group_of_their_own_are_ended_too(tmp_path: Path, own: str) -> None:
+    script = (
+        f"import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], {own})\n"
+        "print('started', child.pid)\n"
+    )
+    on = _fake(tmp_path, "leaves", script)
+    output = running.run([running.program(on, "leaves")], on, 30)
+    state = Path(f"/proc/{int(output.out.split()[1])}/stat")
+    try:
+        left = state.read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return
+    assert left == "Z"

@@ -360,3 +360,25 @@ def test_the_closed_format_of_agent_plugins(tmp_path: Path, raw: dict[str, objec
 def test_nothing_there_is_nothing_found(tmp_path: Path) -> None:
     for platform in PLATFORMS:
         assert finding.found(machine(tmp_path / platform, platform)) == []
+
+
+def test_one_plugin_of_two_marketplaces_is_told_of_and_not_decided(tmp_path: Path) -> None:
+    on = machine(tmp_path)
+    installed = {}
+    for market, version in (("first", "1.0.0"), ("second", "2.0.0")):
+        base = f"~/.claude/plugins/cache/{market}/fine/{version}"
+        put(on, f"{base}/.claude-plugin/plugin.json", {"name": "fine", "version": version})
+        put(on, f"{base}/.mcp.json", {"mcpServers": {"one": SERVER}})
+        folder = on.user(".claude", "plugins", "cache", market, "fine", version)
+        installed[f"fine@{market}"] = [{"scope": "user", "installPath": folder, "version": version}]
+    put(on, "~/.claude/plugins/installed_plugins.json", {"version": 2, "plugins": installed})
+    put(on, "~/.claude/settings.json", {"enabledPlugins": dict.fromkeys(installed, True)})
+    adapter = registry.find("claude-code")
+    assert adapter is not None
+    read = reading.read(adapter, on)
+    ranking.join(read, finding.found(on, ["claude-code"]))
+    told = {each.source: [problem.code for problem in each.problems] for each in read.declarations}
+    assert {source: "precedence-unknown" in codes for source, codes in told.items()} == {
+        "fine@1.0.0": True,
+        "fine@2.0.0": True,
+    }

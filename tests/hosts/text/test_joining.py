@@ -12,7 +12,9 @@ from interlock.hosts.text.steps import Drop, Put
 from interlock.hosts.writing import Edit, FileEdits
 
 NAMES = some.sampled_from(("a", "b", "c"))
-VALUES = some.recursive(some.sampled_from((1, True, "x")), lambda inner: some.dictionaries(NAMES, inner, max_size=3), max_leaves=4)
+VALUES = some.recursive(
+    some.sampled_from((1, True, "x")), lambda inner: some.dictionaries(NAMES, inner, max_size=3), max_leaves=4
+)
 EDITS = some.lists(some.tuples(some.lists(NAMES, min_size=1, max_size=3), VALUES), max_size=8)
 
 
@@ -35,7 +37,9 @@ def test_the_same_value(start: object, wanted: list[tuple[list[str], object]]) -
 
 
 @pytest.mark.parametrize(("format", "list_key"), [("json", None), ("toml", None), ("yaml", None), ("yaml", "name")])
-def test_all_entries_of_a_new_file_are_one_change(format: Format, list_key: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_entries_of_a_new_file_are_one_change(
+    format: Format, list_key: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[int] = []
     real = steps.joined
 

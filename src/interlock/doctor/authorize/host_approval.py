@@ -60,12 +60,17 @@ def _own(each: Declaration, entry: Entry, tool: str | None) -> Iterator[Finding]
     if not auto:
         return
     names = [f"tools.{name}.approval_mode" for name in auto]
-    spot = next((spots[name] for name in (*names, *_FIELDS) if name in spots), each.spot)
+    field = next((name for name in (*names, *_FIELDS) if name in spots), "")
+    rule = next((each.tool_rules[name] for name in auto if name in each.tool_rules), None)
+    # The entry's own word is the one that counts where there are both.
+    spot = spots[field] if field else rule or each.spot
     what = "every tool" if "*" in auto else listed(f"`{name}`" for name in auto)
     yield CHECK.found(
         "problem", f"{each.host} runs {what} of `{each.server}` without asking: its own file says so", spot,
         "The host decides before anybody else is asked; what Interlock asks for comes on top.",
-        "Take it out of that line.", server=each.server or "", host=each.host,
+        f"Change `{field}` of `{each.server}`: {each.host} should ask before {what}." if field
+        else f"Take the rule that allows {what} of `{each.server}` out of that list, if {each.host} should ask." if rule
+        else f"Look for the rule for `{each.server}` in the settings of {each.host}, if it should ask.", server=each.server or "", host=each.host,
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+
 from interlock.doctor.examination import Examination
 from interlock.doctor.finding import Check, Finding
 from interlock.doctor.shown import listed, near, shown
@@ -33,17 +35,30 @@ async def check(examination: Examination) -> list[Finding]:
 def _look(each: Declaration, entry: Entry, tool: str | None, known: set[str] | None) -> list[Finding]:
     findings = []
     if tool is not None:
-        shut_out = entry.allow is not None and tool not in entry.allow
-        if shut_out or tool in entry.deny:
+        shut_out = entry.allow is not None and not _names(entry.allow, tool)
+        if shut_out or _names(entry.deny, tool):
             findings.append(
                 CHECK.found(
                     "problem", f"{each.host} does not show `{shown(tool, 80)}` of `{each.server}`: "
                     f"{'its list of tools leaves it out' if shut_out else 'its list of tools excludes it'}",
-                    _spot(each, _ALLOW if shut_out else _DENY), "The host's own list decides, whatever the server offers.",
-                    "Change that line.", server=each.server or "", host=each.host,
+                    _spot(each, _ALLOW if shut_out else _DENY, tool),
+                    "The host's own list decides, whatever the server offers.",
+                    f"Write `{shown(tool, 80)}` into that list of {each.host}." if shut_out
+                    else f"Take `{shown(tool, 80)}` out of that list of {each.host}.", server=each.server or "", host=each.host,
                 )
             )  # fmt: skip
         return findings
+    if entry.allow == () or "*" in entry.deny:
+        fields = _ALLOW if entry.allow == () else _DENY
+        return [
+            CHECK.found(
+                "problem", f"{each.host} shows no tool of `{each.server}` at all: its list of tools "
+                f"{'is empty' if entry.allow == () else 'excludes every one'}", _spot(each, fields, "*"),
+                "The host's own list decides, whatever the server offers.",
+                f"Write the tools that are wanted into that list of {each.host}, or take the list out.",
+                server=each.server or "", host=each.host,
+            )
+        ]  # fmt: skip
     kept = f"only {listed(entry.allow)}" if entry.allow is not None else f"all but {listed(entry.deny)}"
     findings.append(
         CHECK.found(
@@ -69,6 +84,13 @@ def _look(each: Declaration, entry: Entry, tool: str | None, known: set[str] | N
     return findings
 
 
-def _spot(each: Declaration, fields: tuple[str, ...]) -> Spot:
+def _names(patterns: tuple[str, ...], tool: str) -> bool:
+    """Hosts that take `*` take it for any part of a name; for the others no tool has one."""
+    return any(fnmatch.fnmatchcase(tool, each.replace("[", "[[]")) for each in patterns)
+
+
+def _spot(each: Declaration, fields: tuple[str, ...], tool: str | None = None) -> Spot:
+    """The field of the entry, else the rule in another file that speaks of this tool, or of any."""
     spots = {**each.spots, **each.origins}
-    return next((spots[name] for name in fields if name in spots), each.spot)
+    rules = [spot for name, spot in each.tool_rules.items() if tool is None or _names((name,), tool)]
+    return next((spots[name] for name in fields if name in spots), rules[0] if rules else each.spot)

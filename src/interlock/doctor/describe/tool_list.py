@@ -8,6 +8,7 @@ from interlock.doctor.examination import Examination
 from interlock.doctor.finding import Check, Finding
 from interlock.doctor.lists import Listed, lists
 from interlock.doctor.shown import count, listed, near, shown
+from interlock.doctor.starting import FAILED
 from interlock.model.stage import Stage
 
 CHECK = Check("tool-list", Stage.DESCRIBE)
@@ -35,6 +36,13 @@ async def check(examination: Examination) -> list[Finding]:
 
 def _of(each: Listed, examination: Examination) -> Finding | None:
     tools = each.snapshot.tools
+    if not tools and any(problem.endswith(FAILED) for problem in each.snapshot.problems):
+        return CHECK.found(
+            "problem", f"`{each.name}` answered the question for its tools with an error", each.where,
+            "It says that it has tools, and gives no list of them: hosts show none.",
+            f"Look at what `{each.name}` says at its start (`interlock doctor does-not-start --server {shlex.quote(each.name)} --all`); "
+            "its version, or a setting or credential that it wants, may be wrong.", server=each.name, host=each.host,
+        )  # fmt: skip
     age = "" if each.fresh else " when it was last asked"
     if not tools and not each.snapshot.problems:
         return CHECK.found(

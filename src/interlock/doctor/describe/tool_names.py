@@ -7,7 +7,7 @@ from interlock.doctor.examination import Examination
 from interlock.doctor.finding import Check, Finding
 from interlock.doctor.lists import Listed, lists
 from interlock.doctor.shown import listed, shown
-from interlock.hosts.callable_names import call
+from interlock.hosts.callable_names import Collision, call
 from interlock.model.names import CanonicalName
 from interlock.model.stage import Stage
 
@@ -53,6 +53,9 @@ async def _native(examination: Examination) -> list[Finding]:
     for host, servers in tools.items():
         rule = adapters[host].names.value if host in adapters else None
         called = call(servers, rule) if rule is not None and not rule.announced else None
+        for each in called.collisions if called is not None else ():
+            if examination.tool is None or any(item == examination.tool for _, item in each.keys):
+                findings += _met(each, adapters[host].label, host)
         lost = [key for key, name in called.names.items() if name is None] if called is not None else []
         if examination.tool is not None:
             lost = [key for key in lost if key[1] == examination.tool]
@@ -67,6 +70,23 @@ async def _native(examination: Examination) -> list[Finding]:
                 )
             )  # fmt: skip
     return findings
+
+
+def _met(each: Collision, label: str, host: str) -> list[Finding]:
+    """Two tools of one name: both are there and one is renamed, or one is lost, and which one depends on their order."""
+    if each.lost:
+        return []  # told as lost, by name
+    both = listed(f"`{server}/{item}`" for server, item in each.keys)
+    what = "loses one of them" if each.lost is None else "renames one of them"
+    return [
+        CHECK.found(
+            "problem" if each.lost is None else "warning",
+            f"{both} would both be `{shown(each.name, 80)}` for {label}, which {what}",
+            why="Which of the two has the plain name depends on the order in which they start.",
+            todo=f"Give `{shown(each.keys[0][0], 80)}` or `{shown(each.keys[-1][0], 80)}` another key.",
+            server=each.keys[0][0], host=host,
+        )
+    ]  # fmt: skip
 
 
 def _verbatim(each: Listed) -> bool:

@@ -32,7 +32,7 @@ async def check(examination: Examination) -> list[Finding]:
             CHECK.found(
                 "problem", f"one fault takes {count(len(names), 'server')} of {label} down: {listed(f'`{name}`' for name in names)}",
                 spot, f"{label} reads nothing of what stands beside it{f': {reason}' if reason else ''}.",
-                "Correct that place first; nothing else has to change.", server=examination.server or "", host=host,
+                f"Correct {spot} first{f': {reason}' if reason else ''}. Nothing else has to change.", server=examination.server or "", host=host,
             )
         )  # fmt: skip
     return findings

@@ -1,4 +1,4 @@
-"""What the inventory finds wrong with an entry that its host does start, by the inventory's own codes."""
+"""What the inventory finds wrong with an entry that its host does start, by the inventory's own codes. Of others, secrets."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ STAGES = {"name-collision": Stage.DESCRIBE, "name-too-long": Stage.DESCRIBE, "al
 _TOLD = frozenset(("entry-invalid", "file-unreadable", "never-read"))
 """`host-entry` says these."""
 
+_WHEREVER = frozenset(("literal-secret",))
+"""A secret is readable whether or not its entry runs."""
+
 
 def only(codes: Container[str]) -> Callable[[Examination], Awaitable[list[Finding]]]:
     """The check for these codes alone."""
@@ -30,9 +33,8 @@ async def check(examination: Examination) -> list[Finding]:
     findings = [
         _of(problem, declaration)
         for declaration in await examination.declarations()
-        if declaration.state == "effective"
         for problem in declaration.problems
-        if problem.code not in _TOLD
+        if (declaration.state == "effective" and problem.code not in _TOLD) or problem.code in _WHEREVER
     ]
     if examination.server is None:
         inventory = await examination.inventory()

@@ -17,16 +17,20 @@ _WORDS = {
     "never-read": "does not read {0} in this file",
 }
 _REASONS = frozenset(("entry-invalid", "file-unreadable", "never-read", "wrong-table", "merge-invalid"))
+_RULES = frozenset(("project-untrusted", "folder-untrusted", "not-approved"))
+"""What the host itself says of its gates: better than the words below, which fit every host."""
 _TODO = {
-    "untrusted": "Trust the folder in the host, if you do.",
-    "not-approved": "Approve it in the host.",
-    "policy": "Ask whoever sets the policy that decided.",
-    "entry-off": "Switch it on in that line.",
-    "list-off": "Take it out of that list.",
-    "higher-scope": "Change the entry that wins, or give one of the two another name.",
-    "nearer-file": "Change the entry that wins, or give one of the two another name.",
-    "field-merge": "Change the entry that wins, or give one of the two another name.",
-    "host-broken": "Correct the entry that the line names: it takes this one with it.",
+    "untrusted": "If you trust this folder, say so in {host}.",
+    "not-approved": "Approve {server} when {host} asks for it.",
+    "policy": "Ask whoever sets the policy that decided ({at}).",
+    "entry-off": "Switch {server} on for {host}: {by} at {at}.",
+    "list-off": "Take {server} out of {by} at {at}.",
+    "higher-scope": "Change the entry of {server} that wins ({at}), or give one of the two another name.",
+    "nearer-file": "Change the entry of {server} that wins ({at}), or give one of the two another name.",
+    "field-merge": "Change the entry of {server} that wins ({at}), or give one of the two another name.",
+    "host-broken": "Correct {at}: it takes {server} with it.",
+    "syntax": "Correct {at}: {by}.",
+    "invalid-entry": "Correct {server} at {at}: {by}.",
 }
 
 
@@ -48,14 +52,30 @@ def _finding(each: Declaration, label: str, elsewhere: bool, *, named: bool) -> 
     decision = each.decided_by
     by = f": {shown(decision.by)}" if decision.by else ""
     line = f" ({decision.spot})" if decision.spot is not None and str(decision.spot) != str(each.spot) else ""
-    todo = next((one.todo for one in each.problems if one.todo and _explains(one, each)), "")
+    todo = _todo(each, label)
     what = f"`{shown(each.server, 80)}`" if each.server is not None else "the file"
     return CHECK.found(
         _severity(each, elsewhere, named), f"{label} {_WORDS[each.state].format(what)}{by}{line}", each.spot,
         "It runs from another entry." if elsewhere else f"{label} shows nothing of it.",
-        shown(todo, 400) or _TODO.get(decision.rule, "" if elsewhere else "Correct the entry."),
+        todo or ("" if elsewhere else f"Correct {what} at {each.spot}."),
         server=each.server or "", host=each.host,
     )  # fmt: skip
+
+
+def _todo(each: Declaration, label: str) -> str:
+    """Understood by itself, whatever stands before it; empty where nothing is known."""
+    decision = each.decided_by
+    own = next((one.todo for one in each.problems if one.todo and (one.code in _RULES or _explains(one, each))), "")
+    form = _TODO.get(decision.rule, "")
+    if decision.rule in ("not-approved", "syntax") or not own:
+        by = shown(decision.by) or "what is wrong there"
+        if decision.rule == "entry-off":
+            by = f"`{by}` is {'missing or ' if by == 'enabled' else ''}wrong there"
+        return form.format(
+            server=f"`{shown(each.server, 80)}`" if each.server is not None else "that entry",
+            host=label, at=decision.spot or each.spot, by=by,
+        )  # fmt: skip
+    return shown(own, 400)
 
 
 def _explains(problem: Problem, each: Declaration) -> bool:

@@ -12,6 +12,7 @@ from interlock.hosts.masking import masked, secret_texts
 from interlock.model.fault import Fault
 from interlock.model.stage import Stage
 from interlock.upstream.exits import explain_exit
+from interlock.wire import bounds
 
 CHECK = Check("start", Stage.DISCOVER)
 _LATE = frozenset(("timeout", "startup-timeout"))
@@ -47,6 +48,13 @@ def _of(started: Started) -> Finding:
             if started.era
             else ""
         )
+        if started.banner:
+            return CHECK.found(
+                "warning", f"{name} starts, and prints what is no message on its standard output{by}", target.where,
+                f"It printed: {shown(started.banner[0])}. Interlock reads past it; some hosts end the connection at such a line.",
+                f"Let `{shown(target.name, 80)}` print that to standard error.", server=target.name, host=target.host,
+                code="stdout-noise",
+            )  # fmt: skip
         return CHECK.found(
             "ok", f"{name} starts and lists {tools}{by}.{spoken}", target.where, server=target.name, host=target.host
         )
@@ -62,7 +70,8 @@ def _explained(started: Started) -> tuple[str, str, str]:
     """What was seen, why, what to do."""
     fault, exit, target = started.fault, started.exit, started.target
     if exit is not None:
-        return "starts and ends again", _sentence(_of_entry(explain_exit(exit), target)), _by_hand(target)
+        why, todo = _ended(_of_entry(explain_exit(exit), target), target)
+        return "starts and ends again", _sentence(why), todo
     if fault is not None and fault.slug in _SIGN_IN:
         return (
             "wants a sign-in or another credential",
@@ -70,7 +79,13 @@ def _explained(started: Started) -> tuple[str, str, str]:
             f"`interlock doctor oauth-loop --server {shlex.quote(target.name)}`",
         )
     if fault is not None and started.spawn is None:
-        return "does not start", _sentence(_said(fault, target)), _todo_of(fault.slug, target)
+        return "does not start", _sentence(_said(fault, target)), _todo_of(fault, target)
+    if started.too_long and started.handshake is None:
+        return (
+            "starts and floods its standard output",
+            f"It printed more than {bounds.MAX_MESSAGE_BYTES // 1024**2} MB without the end of a line. Only messages belong there.",
+            "Let it print to standard error or into a file: what it prints is no MCP message.",
+        )
     if started.banner and started.handshake is None:
         return (
             "starts and answers nothing that is a message",
@@ -95,15 +110,41 @@ def _explained(started: Started) -> tuple[str, str, str]:
     return "starts and does not list its tools", _sentence(said), "Look at what it waits for while it lists them."
 
 
-def _todo_of(slug: str, target: Target) -> str:
-    program = target.program[0] if target.program else ""
+def _ended(text: str, target: Target) -> tuple[str, str]:
+    """Why, and what to do about it: where the cause is known, that comes before a look of one's own."""
+    _, probable, cause = text.partition("probable cause: ")
+    _, apart, action = cause.partition(". ")
+    if not probable or not apart:
+        return text, _by_hand(target)
+    by_hand = _by_hand(target)
+    return text[: -len(action)].rstrip(), f"{_sentence(action)} If that is not it: {by_hand[:1].lower()}{by_hand[1:]}"
+
+
+def _todo_of(fault: Fault, target: Target) -> str:
+    slug, program = fault.slug, target.program[0] if target.program else ""
     if slug == "command-not-found":
         return f"Install `{shown(program, 80)}`, or write its full path: `command -v {shlex.quote(program)}` prints it."
     if slug == "env-missing":
         return "Set it where the host, or Interlock, is started."
     if slug == "cwd-missing":
         return "Make the folder, or correct `cwd`."
-    return "Change what the text names."
+    said = _said(fault, target)
+    path = shown(program, 200)
+    if "is not executable" in said:
+        return f"`chmod +x {shlex.quote(path)}`, or name the interpreter first in `command`."
+    if "another kind of machine" in said:
+        return f"Install the build of `{path}` for this machine: `uname -sm` says which, `file {shlex.quote(path)}` what it is."
+    if "has no `#!` line" in said:
+        return (
+            f"Give `{path}` a first line such as `#!/usr/bin/env python3`, or name the interpreter first in `command`."
+        )
+    if "end in CR LF" in said:
+        return f"`sed -i 's/\\r$//' {shlex.quote(path)}`"
+    if "interpreter in the first line" in said:
+        return f"Install the interpreter that the first line of `{path}` names, or correct that line."
+    if "is a directory" in said:
+        return f"Name a program in `command`: `{path}` is a folder."
+    return f"Correct `command`, which is `{path}`." if path else "Change what the text names."
 
 
 def _by_hand(target: Target) -> str:

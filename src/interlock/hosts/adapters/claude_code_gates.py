@@ -40,7 +40,7 @@ def admit(reading: Reading) -> None:
             each.state, each.decided_by = "blocked", Decision("not-approved", None, "no approval of this .mcp.json")
             each.problems.append(
                 Problem(
-                    "not-approved", "problem", "Claude Code waits for your approval before it starts this server.",
+                    "not-approved", "warning", "Claude Code waits for your approval before it starts this server.",
                     why="Whoever writes a project's .mcp.json could have it start anything. `claude -p` does not wait.",
                     spot=each.spot, todo="Start `claude` in the project and approve it, or add it to enabledMcpjsonServers.",
                 )
@@ -163,24 +163,37 @@ def _permissions(reading: Reading, declaration: Declaration) -> None:
     if entry is None or declaration.server is None:
         return
     prefix = f"mcp__{safe(declaration.server)}"
-    deny: list[str] = []
+    deny: dict[str, Spot] = {}
     approvals: dict[str, Approval] = {}
+    places: dict[str, Spot] = {}
     words: tuple[tuple[str, Approval], ...] = (("allow", "auto"), ("ask", "prompt"))
     for file in settings(reading.machine).values():
-        deny += _tools(at(reading, file, "permissions", "deny"), prefix)
+        deny = {**_tools(reading, file, "deny", prefix), **deny}
     for list_, answer in words:  # what asks is stronger than what allows
         for file in settings(reading.machine).values():
-            approvals |= dict.fromkeys(_tools(at(reading, file, "permissions", list_), prefix), answer)
+            found = _tools(reading, file, list_, prefix)
+            approvals |= dict.fromkeys(found, answer)
+            places |= found
     if deny or approvals:
-        declaration.merged = replace(entry, deny=tuple(dict.fromkeys(deny)), approvals=approvals)
+        declaration.merged = replace(entry, deny=tuple(deny), approvals=approvals)
+        declaration.tool_rules = {**places, **deny}
 
 
-def _tools(found: tuple[object, Spot] | None, prefix: str) -> Sequence[str]:
+def _tools(reading: Reading, file: str, list_: str, prefix: str) -> dict[str, Spot]:
+    """The tools that a list of rules speaks of, and where."""
+    found = at(reading, file, "permissions", list_)
     rules = found[0] if found is not None and isinstance(found[0], list) else []
-    tools = []
-    for rule in rules:
+    tools: dict[str, Spot] = {}
+    for number, rule in enumerate(rules):
+        exact = _place(reading, file, list_, number) or (found[1] if found is not None else Spot(file))
         if rule in (prefix, f"{prefix}__*", "mcp__*"):
-            tools.append("*")
+            tools["*"] = exact
         elif isinstance(rule, str) and rule.startswith(f"{prefix}__"):
-            tools.append(rule[len(prefix) + 2 :])
+            tools[rule[len(prefix) + 2 :]] = exact
     return tools
+
+
+def _place(reading: Reading, file: str, list_: str, number: int) -> Spot | None:
+    document = reading.other(file)
+    exact = document.at("permissions", list_, number) if document is not None else None
+    return Spot(file, *exact) if exact is not None else None

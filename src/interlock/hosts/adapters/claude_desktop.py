@@ -89,7 +89,7 @@ ADAPTER = Adapter(
     variables=Fact(Variables(forms=()), "D", "None is documented."),
     child_env=Fact(SDK_ENV, "D", "A limited set; the names are the MCP SDK's.", "modelcontextprotocol.io/docs/tools/debugging"),
     switch=unknown('an entry with `"disabled": true`: does the server start?'),
-    no_switch="Settings, Developer; or take the entry out.",
+    no_switch="Take the entry out, or switch the server off in Settings, Developer.",
     names=unknown("the tool names in mcp-server-NAME.log and in a transcript"),
     read=read,
     write=write,

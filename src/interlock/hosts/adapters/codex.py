@@ -84,7 +84,7 @@ def _admit(reading: Reading) -> None:
         each.decided_by = Decision("untrusted", spot, "[projects] trust_level")
         each.problems = [
             Problem(
-                "project-untrusted", "problem", "Codex does not trust this folder, so it leaves this file out.", spot=spot,
+                "project-untrusted", "warning", "Codex does not trust this folder, so it leaves this file out.", spot=spot,
                 why="Only a file in a trusted project counts, and only the user's own file can say that it is trusted.",
                 todo=f'Add [projects."{folder}"] with trust_level = "trusted" to {_user(reading.machine)[0]}.',
             )

@@ -71,7 +71,7 @@ def _admit(reading: Reading) -> None:
             each.decided_by = Decision("untrusted", spot, "trusted_folders")
             each.problems = [
                 Problem(
-                    "folder-untrusted", "problem", "Copilot CLI does not trust this folder, so it leaves its file out.",
+                    "folder-untrusted", "warning", "Copilot CLI does not trust this folder, so it leaves its file out.",
                     spot=spot, todo="Start `copilot` in the folder and choose to trust it.",
                     why="`copilot -p` besides wants GITHUB_COPILOT_PROMPT_MODE_WORKSPACE_MCP=true.",
                 )
@@ -205,7 +205,8 @@ ADAPTER = Adapter(
     ),
     child_env=Fact(ChildEnv(kind="all"), "OX", f"all seen with {_V} in -p mode; the documentation says PATH only"),
     switch=unknown("an entry has no such field"),
-    no_switch="`disabledMcpServers` in ~/.copilot/settings.json or the repository's .github/copilot/settings.json",
+    no_switch="Write `NAME` into `disabledMcpServers` in ~/.copilot/settings.json, or in the repository's "
+    ".github/copilot/settings.json.",
     names=Fact(
         CallableNames(
             form="{server}-{tool}", keep="A-Za-z0-9_-", replacement="-", limit=64, overflow="cut-number", clash="one-lost",

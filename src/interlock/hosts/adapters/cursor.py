@@ -119,7 +119,7 @@ ADAPTER = Adapter(
     ),
     child_env=unknown("a server that writes its environment, started from the desktop and from a terminal"),
     switch=unknown('an entry with `"disabled": true`: does the server start?'),
-    no_switch="Settings, Tools & MCP: the switch beside the server. Where it is kept is unknown.",
+    no_switch="Or switch it off in Settings, Tools & MCP, beside the server: where that is kept is unknown.",
     names=Fact(
         CallableNames(form="mcp_{server}_{tool}", limit=60), "T", "Reported; the limit too. Neither is documented.",
         "mcp-automem#31, sparfenyuk/mcp-proxy#45",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from interlock.hosts.declaration import Declaration
+from interlock.hosts.declaration import Declaration, Spot
 from interlock.hosts.entry import Approval
 from interlock.hosts.place import Format
 from interlock.hosts.reading import Reading
@@ -27,7 +27,14 @@ def texts(found: object) -> list[str]:
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
-def put(declaration: Declaration, deny: Sequence[str], approvals: Mapping[str, Approval]) -> None:
+def spot(reading: Reading, file: str, format: Format, path: Sequence[str]) -> Spot:
+    document = reading.other(file, format)
+    return Spot(file, *((document.at(*path) if document is not None else None) or (0, 0)))
+
+
+def put(
+    declaration: Declaration, deny: Sequence[str], approvals: Mapping[str, Approval], places: Mapping[str, Spot]
+) -> None:
     """Into what the host runs for this entry, beside what the entry itself says. `*` is every tool."""
     entry = declaration.runs
     if entry is None or not (deny or approvals):
@@ -35,6 +42,7 @@ def put(declaration: Declaration, deny: Sequence[str], approvals: Mapping[str, A
     declaration.merged = replace(
         entry, deny=tuple(dict.fromkeys((*entry.deny, *deny))), approvals={**approvals, **entry.approvals}
     )
+    declaration.tool_rules = {**declaration.tool_rules, **places}
 
 
 def zed(reading: Reading, file: str) -> None:
@@ -44,16 +52,18 @@ def zed(reading: Reading, file: str) -> None:
     for each in reading.declarations:
         deny: list[str] = []
         approvals: dict[str, Approval] = {}
+        places: dict[str, Spot] = {}
         for name, rule in rules.items() if isinstance(rules, dict) else ():
             said = rule.get("default") if isinstance(rule, dict) else None
             tool = str(name).removeprefix(f"mcp:{each.server}:")
             if tool == str(name) or not tool:
                 continue
+            places[tool] = spot(reading, file, "jsonc", ("agent", "tool_permissions", "tools", str(name)))
             if said == "deny":
                 deny.append(tool)
             elif said in words:
                 approvals[tool] = words[said]
-        put(each, deny, approvals)
+        put(each, deny, approvals, places)
 
 
 def antigravity(reading: Reading, file: str) -> None:
@@ -63,7 +73,12 @@ def antigravity(reading: Reading, file: str) -> None:
         tools = {name: _mcp_tools(rules, each.server or "") for name, rules in lists.items()}
         approvals: dict[str, Approval] = dict.fromkeys(tools["allow"], "auto")
         approvals |= dict.fromkeys(tools["ask"], "prompt")
-        put(each, tools["deny"], approvals)
+        places = {
+            tool: spot(reading, file, "json", ("permissions", name))
+            for name in ("allow", "ask", "deny")
+            for tool in tools[name]
+        }
+        put(each, tools["deny"], approvals, places)
 
 
 def _mcp_tools(rules: Sequence[str], server: str) -> list[str]:
@@ -90,4 +105,5 @@ def goose(reading: Reading, file: str, prefix: Mapping[str, str]) -> None:
         }
         approvals: dict[str, Approval] = dict.fromkeys(tools["always_allow"], "auto")
         approvals |= dict.fromkeys(tools["ask_before"], "prompt")
-        put(each, tools["never_allow"], approvals)
+        places = {tool: spot(reading, file, "yaml", ("user", name)) for name in tools for tool in tools[name]}
+        put(each, tools["never_allow"], approvals, places)

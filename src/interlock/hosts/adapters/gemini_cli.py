@@ -179,7 +179,7 @@ def _trusted(reading: Reading) -> None:
         each.decided_by = Decision("untrusted", spot, "the folder is not trusted")
         each.problems.append(
             Problem(
-                "folder-untrusted", "problem", "Gemini CLI does not trust this folder, so it starts no server at all.",
+                "folder-untrusted", "warning", "Gemini CLI does not trust this folder, so it starts no server at all.",
                 why="In an untrusted folder the user's own servers are switched off too.", spot=spot,
                 todo="Start `gemini` in the folder and choose to trust it.",
             )
@@ -280,7 +280,8 @@ ADAPTER = Adapter(
         ), "OS", "those that the entry's own `env` names get through",
     ),
     switch=unknown("an entry has no such field"),
-    no_switch="`gemini mcp disable NAME`, or the name in `mcp.excluded`; `disabled` in an entry is complained of and ignored",
+    no_switch="Run `gemini mcp disable NAME`, or write the name into `mcp.excluded`; `disabled` in an entry is complained of and "
+    "ignored.",
     names=Fact(
         CallableNames(form="mcp_{server}_{tool}", keep="A-Za-z0-9_.:-", limit=63, overflow="middle", clash="last"),
         "OS", "63 characters: the first 30, `...`, the last 30",

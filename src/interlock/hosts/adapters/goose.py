@@ -250,7 +250,10 @@ ADAPTER = Adapter(
                    "LD_PRELOAD, PYTHONPATH, NODE_OPTIONS and others in `envs` are left out.", _EXTENSION),
     switch=Fact(Switch(field="enabled", default_on=False), "ST", "Without it the entry is skipped.", _CONFIG),
     names=Fact(
-        CallableNames(form="{server}__{tool}", keep="A-Za-z0-9_-", dropped=r"\s", lower=True, clash="later-skipped"), "S",
+        CallableNames(
+            form="{server}__{tool}", keep="A-Za-z0-9_-", dropped=r"\s", lower="server", tool_keep=r"\s\S",
+            clash="later-skipped",
+        ), "S",
         "The name is made small and loses its spaces. The tool's name stays as it is.",
         "aaif-goose/goose crates/goose/src/agents/extension_manager.rs fetch_all_tools",
     ),

@@ -198,7 +198,7 @@ ADAPTER = Adapter(
     ),
     child_env=Fact(ChildEnv(kind="all"), "O", f"{_V}: everything, its own API key included"),
     switch=unknown("an entry has no such field"),
-    no_switch="the name in `mcp.excluded`, or `/mcp` in a session; `disabled` in an entry is ignored",
+    no_switch="Write `NAME` into `mcp.excluded`, or use `/mcp` in a session; `disabled` in an entry is ignored.",
     names=Fact(
         CallableNames(
             form="mcp__{server}__{tool}", keep="A-Za-z0-9_.-", limit=63, overflow="middle", clash="last", filler="___", head=28,

@@ -209,10 +209,10 @@ ADAPTER = Adapter(
     child_env=Fact(ChildEnv(kind="all"), "S", "Its whole environment, then envFile, then env; null takes one away.",
                    "microsoft/vscode extHostMcpNode.ts"),
     switch=unknown('no field is documented; an entry with `"disabled": true` would tell'),
-    no_switch="MCP: List Servers. It is kept in the application's storage, not in a file.",
+    no_switch="Run `MCP: List Servers` in it and disable the server there: that is kept in the application's storage, in no file.",
     names=Fact(
         CallableNames(
-            form="mcp_{server}_{tool}", keep="a-z0-9_-", lower=True, prefix_limit=18, limit=64, overflow="cut",
+            form="mcp_{server}_{tool}", keep="a-z0-9_-", lower="server", tool_keep="A-Za-z0-9_-", prefix_limit=18, limit=64, overflow="cut",
             clash="number", announced=True,
         ),
         "S", "From the title or name that the server announces (1.139); older versions took the key. The numbers "

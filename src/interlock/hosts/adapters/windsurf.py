@@ -106,7 +106,7 @@ ADAPTER = Adapter(
     ),
     child_env=unknown("a server that writes its environment, started from the desktop and from a terminal"),
     switch=unknown('an entry with `"disabled": true`: does the server start?'),
-    no_switch="Its settings, under MCP servers.",
+    no_switch="Or switch it off in its settings, under MCP servers.",
     names=unknown("the tool names in a session's log"),
     read=read,
     write=write,

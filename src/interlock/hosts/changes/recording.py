@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -146,10 +147,26 @@ def copy_of(home: Path, run: Run, file: FileRecord) -> bytes | None:
     """The bytes that were there before; None where there was no file. Raises OSError, or ValueError where they are not they."""
     if file.copy is None:
         return None
-    content = (folder_of(home, run.id) / file.copy).read_bytes()
+    content = _read(folder_of(home, run.id) / file.copy)
     if digest(content) != file.before:
         raise ValueError("the copy is damaged")
     return content
+
+
+def _read(path: Path) -> bytes:
+    """Raises OSError, also for a pipe, which would be waited for without end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is no regular file")
+    return path.read_bytes()
+
+
+def damaged(home: Path) -> list[Path]:
+    """Folders of runs whose record is there and cannot be read: the copies in them may still be good."""
+    try:
+        folders = sorted((home / "changes").iterdir())
+    except OSError:
+        return []
+    return [each for each in folders if os.path.lexists(each / NAME) and read(home, each.name) is None]
 
 
 def forget(home: Path, run: Run) -> None:
@@ -185,7 +202,7 @@ def history(home: Path) -> list[Run]:
 def read(home: Path, id: str) -> Run | None:
     folder = folder_of(home, id)
     try:
-        value = json.loads((folder / NAME).read_bytes())
+        value = json.loads(_read(folder / NAME))
         if value["format"] != FORMAT or value["id"] != id:
             return None
         return Run(

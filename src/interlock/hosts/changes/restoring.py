@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+from interlock.hosts import generated
 from interlock.hosts.changes import recording
 from interlock.hosts.changes.applying import real_path
 from interlock.hosts.changes.committing import ChangedMeanwhile, Target, commit, read_bytes, remove_folders, sweep
@@ -125,7 +126,16 @@ def _decide(home: Path, machine: Machine, run: Run, *, force: bool) -> list[_Dec
         for each in history(home)
         if each.restored_at is not None and each.id < run.id < each.restored_at and each.id != run.of
     ]
-    return [_decide_file(home, machine, run, file, undone, force=force) for file in run.files]
+    decided = [_decide_file(home, machine, run, file, undone, force=force) for file in run.files]
+    if any(each.returned.how == "left" for each in decided):
+        # What is left there is still Interlock's, and its own list has to say so.
+        ledger = os.path.join(home, generated.FILE_NAME)
+        decided = [_kept(each) if each.target and each.target.file == ledger else each for each in decided]
+    return decided
+
+
+def _kept(ledger: _Decided) -> _Decided:
+    return _Decided(Returned(ledger.returned.file, "left", "it says what of Interlock's is left"))
 
 
 def _decide_file(

@@ -5,6 +5,7 @@ Codes are stable: scripts and documentation name them. `found` makes a Problem o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from interlock.hosts.declaration import Problem, Severity, Spot
@@ -41,9 +42,9 @@ CODES: Final[dict[str, Code]] = {
     "headers-ignored": Code("warning", "The host has another field for headers, and sends nothing of this one.", "Use `http_headers`."),
     "home-as-project": Code("note", "A file in the home directory counts as a project's.", "Move its entries to the user's own file."),
     # Trust
-    "project-untrusted": Code("problem", "The host leaves the project's file out until you trust the project.", "Trust it there."),
-    "folder-untrusted": Code("problem", "The host starts no server in a folder that you have not trusted.", "Trust it in the host."),
-    "not-approved": Code("problem", "The host waits for your approval before it starts the server.", "Approve it in the host."),
+    "project-untrusted": Code("warning", "The host leaves the project's file out until you trust the project.", "Trust it there."),
+    "folder-untrusted": Code("warning", "The host starts no server in a folder that you have not trusted.", "Trust it in the host."),
+    "not-approved": Code("warning", "The host waits for your approval before it starts the server.", "Approve it in the host."),
     "host-failed": Code(
         "warning", "Interlock could not read this host's files; the other hosts are complete.",
         "Report it, with the text of the failure.",
@@ -186,6 +187,12 @@ def found(
     """A problem of this code; what is not given is the table's."""
     entry = CODES[code]
     return Problem(code, severity or entry.severity, seen, why or entry.means, todo or entry.todo, field, spot)
+
+
+def completed(problem: Problem) -> Problem:
+    """One that says nothing of its own about what to do has the table's words."""
+    entry = CODES.get(problem.code)
+    return problem if problem.todo or entry is None else replace(problem, todo=entry.todo)
 
 
 def failed(label: str, error: Exception) -> Problem:

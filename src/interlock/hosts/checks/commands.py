@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 from interlock.hosts.checks.codes import found
@@ -61,7 +62,23 @@ def _program(subject: Subject, entry: Entry, start: Launch) -> Iterator[Problem]
         return
     state = _state(machine, program)
     if state:
-        yield found("command-not-found", f"`{_shown(program)}` {state}.", field=field, spot=spot)
+        yield found(
+            "command-not-found", f"`{_shown(program)}` {state}.", why=_WHY_NOT.get(state, ""), todo=_todo(program, state),
+            field=field, spot=spot,
+        )  # fmt: skip
+
+
+_WHY_NOT = {
+    "is a folder": "A folder cannot be started.", "may not be executed": "The system does not start a file without that right.",
+}  # fmt: skip
+
+
+def _todo(program: str, state: str) -> str:
+    if state == "is a folder":
+        return f"Name a program in `command`: `{_shown(program)}` is a folder."
+    if state == "may not be executed":
+        return f"`chmod +x {shlex.quote(_shown(program))}`, or name the interpreter first in `command`."
+    return ""
 
 
 def _by_name(subject: Subject, entry: Entry, program: str, field: str, spot: Spot) -> Iterator[Problem]:

@@ -63,22 +63,24 @@ def across(subjects: Sequence[Subject]) -> Told:
         if same is not None:
             groups.setdefault(same, []).append((subject, entry))
     for group in groups.values():
-        hosts = list(dict.fromkeys(subject.adapter.id for subject, _ in group))
         # One entry of one file that several hosts read is no copy.
-        places = {
-            (subject.declaration.file, subject.declaration.spot.line, subject.declaration.server)
-            for subject, _ in group
-        }
-        if len(hosts) < 2 or len(places) < 2:
-            continue
+        readers: dict[object, list[str]] = {}
+        for subject, _ in group:
+            readers.setdefault(_place(subject.declaration), []).append(subject.adapter.id)
+        hosts = list(dict.fromkeys(subject.adapter.id for subject, _ in group))
         differs = differences([entry for _, entry in group], [subject.declaration for subject, _ in group])
         how = f"; they differ in {', '.join(differs)}" if differs else "; all say the same"
         for subject, _ in group:
-            others = ", ".join(host for host in hosts if host != subject.adapter.id)
-            yield (
-                subject.declaration,
-                found("duplicate-server", f"Also in {others}{how}.", spot=subject.declaration.spot),
-            )
+            others = [host for host in hosts if host not in readers[_place(subject.declaration)]]
+            if others:
+                yield (
+                    subject.declaration,
+                    found("duplicate-server", f"Also in {', '.join(others)}{how}.", spot=subject.declaration.spot),
+                )
+
+
+def _place(declaration: Declaration) -> object:
+    return declaration.file, declaration.spot.line, declaration.server
 
 
 def differences(entries: Sequence[Entry], declarations: Sequence[Declaration]) -> list[str]:

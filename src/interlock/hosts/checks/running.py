@@ -17,7 +17,7 @@ from interlock.hosts.checks import (
     tool_names,
     variables,
 )
-from interlock.hosts.checks.codes import failed
+from interlock.hosts.checks.codes import completed, failed
 from interlock.hosts.checks.subject import Subject
 from interlock.hosts.checks.tool_names import ToolsOf
 from interlock.hosts.declaration import Declaration, Problem
@@ -66,6 +66,9 @@ def run(
                       partial(duplicates.direct, subjects, served or {})):  # fmt: skip
             told(label, partial(_added, check))
     told("duplicates", partial(_added, partial(duplicates.across, everything)))
+    for reading in readings:
+        for problems in (reading.problems, *(each.problems for each in reading.declarations)):
+            problems[:] = [completed(each) for each in problems]
     return list(failures.values())
 
 

@@ -12,6 +12,8 @@ _SAY_OFF: tuple[tuple[str, object], ...] = (("disabled", True), ("enabled", Fals
 _HARMLESS = frozenset(("$schema", "type", "name", "description", "_comment", "comment", "//", "disabled", "enabled"))
 """Said for people, or without effect where it is missing too."""
 
+_SURE = "Remove the entry, or let Interlock stand there and say `enabled: false` in its manifest."
+"""Keeps a server from starting on every host."""
 _NO_FIELD = "an entry has no such field"
 """What an adapter notes where that is established; any other note is a question that is still open."""
 _OF_REMOTE = frozenset(("url", "headers", "oauth", "auth"))
@@ -28,7 +30,7 @@ def check(subject: Subject) -> Iterator[Problem]:
             continue
         if not read and switch is None and not adapter.no_switch and field not in declaration.entry.ignored:
             continue  # not known well enough to say so
-        how = adapter.no_switch
+        how = adapter.no_switch.replace("NAME", declaration.server or "NAME")
         if switch is not None:
             how = f"Write `{switch.field}` = {'true' if switch.field == 'disabled' else 'false'} instead."
         runs = subject.runs is not None
@@ -36,7 +38,7 @@ def check(subject: Subject) -> Iterator[Problem]:
             yield found(
                 "switch-ignored",
                 f"`{field}: {str(off).lower()}` is no field that {adapter.label} documents: the server may STILL START.",
-                why="Nobody has established whether it is obeyed.", todo=how, field=field, spot=subject.at(field),
+                why="Nobody has established whether it is obeyed.", todo=f"{_SURE} {how}".rstrip(), field=field, spot=subject.at(field),
                 severity="warning",
             )  # fmt: skip
             continue
@@ -45,7 +47,7 @@ def check(subject: Subject) -> Iterator[Problem]:
             f"`{field}: {str(off).lower()}` is ignored: "
             + ("the server STILL STARTS." if runs else "it is not what keeps the server from starting."),
             why=f"{adapter.label} has no such field.",
-            todo=how, field=field, spot=subject.at(field), severity=None if runs else "note",
+            todo=how or _SURE, field=field, spot=subject.at(field), severity=None if runs else "note",
         )  # fmt: skip
     told = {field for field, off in _SAY_OFF if raw.get(field) is off}
     speaks = adapter.transports.value

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from interlock.hosts.adapter import ChildEnv, Form, Variables
 from interlock.hosts.checks.codes import found
 from interlock.hosts.checks.launching import launch, passed_by_name
+from interlock.hosts.checks.literals import covered, masked
 from interlock.hosts.checks.references import INPUT, PLUGIN, PREDEFINED, Reference, references
 from interlock.hosts.checks.subject import Subject, texts
 from interlock.hosts.declaration import Problem, Spot
@@ -205,14 +206,22 @@ def _fills_headers(command: tuple[str, ...]) -> bool:
 _TILDE = re.compile(r"(?:\A|(?<==))~(?:[/\\]|\Z)")
 
 
+def _at_home(subject: Subject, kind: str, text: str) -> str:
+    """The word as the entry would need it; where it may be a secret, or a variable's value, only what stands for `~`."""
+    home = subject.machine.home
+    whole = _TILDE.sub(lambda found: home + found[0][1:], text)
+    if kind == "env" or masked(("", text)) != ("", text):
+        return f"Write `{home}` for `~`."
+    return f"Write `{covered(whole)}`."
+
+
 def _home(subject: Subject, kind: str, text: str, field: str, spot: Spot) -> Iterator[Problem]:
     if kind not in ("command", "args", "env", "cwd") or not _TILDE.search(text):
         return
     expands = subject.adapter.expands_home.value
     if expands:
         return
-    full = subject.machine.home
-    todo = f"Write `{subject.machine.join(full, '...')}`."
+    todo = _at_home(subject, kind, text)
     if expands is None:
         yield found("home-unknown", f"`~` in `{field}`.", todo=todo, field=field, spot=spot)
     else:

@@ -48,7 +48,7 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     if re.search(r"^Claude configuration file at .* is corrupted|^Configuration error in ", output.both, re.MULTILINE):
         asked.refuses = True
         asked.trouble = shown(output.both, known)
-    elif not asked.servers and output.code is not None:
+    elif not asked.servers and not asked.notes and output.code is not None:
         asked.trouble = without_list(output, known)
 
 

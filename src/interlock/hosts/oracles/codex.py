@@ -89,23 +89,26 @@ class _AppServer:
 
 def ask(reading: Reading, seconds: float, known: Iterable[str]) -> Asked:
     codex = program(reading.machine, "codex")
+    until = time.monotonic() + seconds
     asked = Asked(host="codex", command=("codex", "app-server"), live=True)
     try:
         server = _AppServer([codex, "app-server"], reading, seconds)
     except CannotRun:
         return _list(codex, reading, seconds, known)
+    silent: CannotRun | None = None
     try:
         _converse(server, reading, asked, known)
     except _Refused as error:
         asked.refuses, asked.trouble = True, shown(str(error), known)
     except CannotRun as error:
-        if asked.servers:
-            asked.trouble = str(error)
-        else:
-            return _list(codex, reading, seconds, known)
+        asked.trouble = str(error)
+        silent = error
     finally:
         end(server.process)
-    return asked
+    left = until - time.monotonic()
+    if silent is None or asked.servers or left <= 0:
+        return asked
+    return _list(codex, reading, left, known)  # it only reads files, and is soon done
 
 
 def _converse(server: _AppServer, reading: Reading, asked: Asked, known: Iterable[str]) -> None:
@@ -195,7 +198,8 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
         listed = json.loads(output.out)
     except ValueError:
         asked.refuses = output.refused
-        asked.trouble = shown(output.err, known) or "it printed no list"
+        late = output.code is None
+        asked.trouble = "it did not answer in time" if late else shown(output.err, known) or "it printed no list"
         return
     for each in listed if isinstance(listed, list) else []:
         raw = inner(each)

@@ -31,7 +31,8 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
         top = None
     if not isinstance(top, dict):
         asked.refuses = output.refused
-        asked.trouble = shown(output.both, known) or "it printed no list"
+        late = output.code is None
+        asked.trouble = "it did not answer in time" if late else shown(output.both, known) or "it printed no list"
         return
     for name, each in inner(top, "mcpServers").items():
         raw = inner(each)

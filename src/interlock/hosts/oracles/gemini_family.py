@@ -58,6 +58,6 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
         asked.trouble = (
             "its list ends at an entry whose `args` is no list; what a session makes of the others is unknown"
         )
-    elif output.code != 0 or not asked.servers:
+    elif output.code != 0 or not (asked.servers or asked.notes):
         asked.refuses = output.refused
         asked.trouble = without_list(output, known)

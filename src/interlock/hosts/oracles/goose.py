@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays
-from interlock.hosts.oracles.running import Output, program, run, shown
+from interlock.hosts.oracles.running import Output, program, run, shown, without_list
 from interlock.hosts.plugins.files import inner, text_of
 from interlock.hosts.reading import Reading
 from interlock.hosts.text.document import Damaged
@@ -29,7 +29,7 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     start = next((index for index, line in enumerate(lines) if line.strip() == "extensions:"), None)
     if start is None:
         asked.partial = True
-        asked.trouble = "it printed no extensions" if output.code == 0 else shown(output.both, known)
+        asked.trouble = "it printed no extensions" if output.code == 0 and output.out.strip() else without_list(output, known)
         return
     depth = len(lines[start]) - len(lines[start].lstrip())
     block = ["extensions:"]

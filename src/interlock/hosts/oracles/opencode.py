@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
@@ -22,10 +23,12 @@ _MORE = re.compile(r"^│\s{2,}(?P<words>\S.*)$")
 def ask(reading: Reading, seconds: float, known: Iterable[str]) -> Asked:
     opencode = program(reading.machine, "opencode")
     asked = Asked(host="opencode", command=("opencode", "mcp", "list"), live=True)
+    until = time.monotonic() + seconds
     config = run([opencode, "debug", "config"], reading.machine, seconds)
     if not of_config(config, asked, known):
         return asked
-    of_list(run([opencode, "mcp", "list"], reading.machine, seconds), asked, known)
+    left = max(1.0, until - time.monotonic())
+    of_list(run([opencode, "mcp", "list"], reading.machine, left), asked, known)
     return asked
 
 
@@ -35,7 +38,10 @@ def of_config(output: Output, asked: Asked, known: Iterable[str]) -> bool:
         top = json.loads(output.out)
     except ValueError:
         asked.refuses = output.refused
-        asked.trouble = shown(output.both, known) or "it printed no configuration"
+        late = output.code is None
+        asked.trouble = (
+            "it did not answer in time" if late else shown(output.both, known) or "it printed no configuration"
+        )
         return False
     table = inner(top, "mcp")
     for name, raw in (inner(table, "servers") or table).items():

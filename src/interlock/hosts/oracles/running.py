@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -25,6 +26,8 @@ from interlock.upstream import groups, strays
 
 MOST_BYTES = 1024 * 1024
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Za-z0-9])")
+_NONE = re.compile(r"\bno\b.{0,40}\bservers?\b", re.IGNORECASE)
+"""How hosts say that they have none."""
 QUIET = {
     "NO_COLOR": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -114,6 +117,9 @@ def end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(2)
             except subprocess.TimeoutExpired:
                 continue
+        until = time.monotonic() + 2
+        while groups.living(process.pid) and time.monotonic() < until:
+            time.sleep(0.02)
     process.wait()
     strays.end(_MARKS.pop(process.pid, ""))
 
@@ -158,12 +164,16 @@ def plain(text: str) -> str:
 
 
 def without_list(output: Output, known: Iterable[str]) -> str | None:
-    """Why a program that has ended named no server; None where it ended well and said something."""
-    if output.code is not None and output.code < 0:
+    """Why a program that has ended named no server; None where it ended well and said that there is none."""
+    if output.code is None:
+        return "it did not answer in time"
+    if output.code < 0:
         return f"it was ended by signal {-output.code}"
     if output.code:
         return shown(output.both, known) or f"it ended with exit code {output.code}"
-    return None if output.both.strip() else "it printed nothing"
+    if not output.both.strip():
+        return "it printed nothing"
+    return None if _NONE.search(output.both) else "its answer was not understood"
 
 
 def known_secrets(reading: Reading) -> list[str]:

@@ -31,7 +31,23 @@ def join(reading: Reading, plugins: Iterable[Plugin]) -> None:
         if each.state == "effective":
             _against(own, each, host)
     _own_rules(reading, [each for _, each in brought])
+    _twice(reading, [each for _, each in brought])
     reading.declarations += [each for _, each in brought]
+
+
+def _twice(reading: Reading, brought: list[Declaration]) -> None:
+    """Two plugins, of two marketplaces perhaps, whose servers have one name: what a host does then is not known of any."""
+    running = [each for each in brought if each.state == "effective"]
+    for each in running:
+        other = next((one for one in running if one is not each and one.server == each.server), None)
+        if other is not None:
+            each.problems.append(
+                Problem(
+                    "precedence-unknown", "warning", f"`{other.source}` brings a server of the same name ({other.spot}), and it is "
+                    f"not known which of the two {reading.adapter.label} takes.", spot=each.spot,
+                    todo="Keep one of the two plugins.",
+                )
+            )  # fmt: skip
 
 
 def _already(reading: Reading, plugin: Plugin, each: Declaration) -> Declaration | None:
