@@ -50,7 +50,8 @@ def _parsing(adapter: Adapter) -> list[list[str]]:
 def _merging(adapter: Adapter) -> list[list[str]]:
     switch = _cell(adapter.switch, lambda value: f"`{getattr(value, 'field', value)}`")
     if adapter.switch.value is None and adapter.no_switch:
-        switch = adapter.no_switch
+        letters = adapter.no_switch_evidence or adapter.switch.evidence
+        switch = f"no field; {adapter.no_switch.removeprefix('Or ')} [{letters}]".replace("|", "\\|")
     variables = _cell(adapter.variables, lambda value: _code(getattr(value, "forms", ())) or "none")
     env = _cell(adapter.child_env, lambda value: str(getattr(value, "kind", value)))
     return [[adapter.label, _cell(adapter.merge), switch, variables, _cell(adapter.expands_home, _yes), env]]

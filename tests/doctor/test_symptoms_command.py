@@ -126,6 +126,16 @@ def test_what_is_nothing_is_answered_with_what_may_have_been_meant(
     assert guess in capsys.readouterr().err
 
 
+def test_help_and_a_mistyped_flag_show_the_commands_own_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--help"], ["--mistyped"], ["codex", "--mistyped"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["doctor", *words])
+        assert ended.value.code == (0 if words == ["--help"] else 2)
+        out, err = capsys.readouterr()
+        assert (out or err).startswith("usage: interlock doctor [symptom | server | host | bridge [URL]]\n")
+        assert ("unrecognized arguments: --mistyped" in err) is (words != ["--help"])
+
+
 @pytest.mark.parametrize("words", [("--timeout", "0"), ("--host", "nope")])
 def test_usage(ward: Ward, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]) -> None:
     monkeypatch.chdir(ward.folder)
@@ -141,13 +151,16 @@ def test_the_list(ward: Ward, run: Run, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_for_people(ward: Ward, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(ward.folder)
-    path = sick(ward)
+    sick(ward)
     assert main(["doctor", "slow-calls"]) == 1
     out = capsys.readouterr().out
     assert out.startswith("slow-calls\nEXECUTE\n  problem time-by-stage: 1 of 1 call of `notes`")
-    assert f"[{path}:2]" in out
+    assert "[~/.interlock/interlock.yaml:2]" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 80
     assert "1 problem. Nothing was changed.\n" in out
-    assert out.splitlines()[-1].startswith("Next: Look at what the tool waits for")
+    following = " ".join(out[out.index("Next: ") :].split())
+    assert following.startswith("Next: `notes`, ~/.interlock/interlock.yaml:2: 1 of 1 call of `notes` took 9.00 s")
+    assert "Look at what the tool waits for" in following
     assert main(["doctor", "tool-missing", "--tool", "search"]) == 1  # no host starts Interlock
     assert main(["doctor", "--all", "slow-calls"]) == 1
     assert main(["doctor", "slow-calls", "--quiet"]) == 1

@@ -143,7 +143,7 @@ async def test_one_entry_takes_the_whole_host_down(ward: Ward) -> None:
     )
     assert "`good`" in finding.seen
     assert finding.where.startswith(f"{path}:")
-    assert "config.toml:5 first: `url` does not go with `command`." in finding.todo, "understood by itself"
+    assert "config.toml:5: `url` does not go with `command`." in finding.todo, "understood by itself"
 
 
 async def test_one_malformed_tool_takes_its_server_down(ward: Ward) -> None:
@@ -289,3 +289,13 @@ async def test_what_is_written_down_and_what_is_loaded(ward: Ward) -> None:
     claude_plugin(ward, "1.9.0", "1.9.0", written="2.0.0")
     (finding,) = wrong(await ward.complain("old-plugin", host="claude-code"))
     assert "has version 2.0.0 of the plugin `acme` written down and loads 1.9.0" in finding.seen
+
+
+async def test_a_secret_is_told_wherever_it_stands(ward: Ward) -> None:
+    token = "gh" + "p_" + "A1b2" * 9
+    entry = {"command": "/bin/true", "env": {"GITHUB_TOKEN": token}}
+    broken = ward.write("~/.claude.json", {"mcpServers": {"a": {"url": "x", **entry}}})
+    misplaced = ward.write("~/.config/Code/User/mcp.json", {"mcpServers": {"b": entry}})
+    found = [each for each in await ward.everything() if each.check == "literal-secret"]
+    assert {each.where.rpartition(":")[0] for each in found} == {str(broken), str(misplaced)}
+    assert not any(token in f"{each.seen}{each.why}{each.todo}" for each in found)

@@ -18,9 +18,7 @@ QWEN = CallableNames(
 COPILOT = CallableNames(form="{server}-{tool}", replacement="-", limit=64, overflow="cut-number", clash="one-lost")
 OPENCODE = CallableNames(form="{server}_{tool}", clash="last")
 ZED = CallableNames(form="{server}_{tool}", limit=64, overflow="cut", clash="prefix", bare=True)
-GOOSE = CallableNames(
-    form="{server}__{tool}", dropped=r"\s", lower="server", tool_keep=r"\s\S", clash="later-skipped"
-)
+GOOSE = CallableNames(form="{server}__{tool}", dropped=r"\s", lower="server", tool_keep=r"\s\S", clash="later-skipped")
 CLINE = CallableNames(form="{server}__{tool}", limit=64, overflow="hash", hash_digits=8)
 ROO = CallableNames(form="mcp--{server}--{tool}", limit=64, overflow="cut")
 CONTINUE = CallableNames(form="{server}_{tool}", keep="a-z0-9", lower="server", tool_keep=r"\s\S")

@@ -263,3 +263,33 @@ def test_runs_at_one_time_lose_nothing_of_each_other(desk: Desk) -> None:
     assert sorted(rules["deny"]) == [f"mcp__{key}__convert_time" for key in keys]
     assert all(f"[mcp_servers.{key}]" in desk.text(".codex/config.toml") for key in keys)
     assert desk.type("diff", "claude-code", "codex", "--direct") == 0
+
+
+def test_what_goes_beside_an_entry_goes_into_its_file(desk: Desk) -> None:
+    desk.put(".config/opencode/opencode.json", "{}")
+    assert desk.type("generate", "opencode", "--direct", "--write") == 0
+    assert json.loads(desk.text(".config/opencode/opencode.json"))["permission"]["time_convert_time"] == "deny"
+    assert not (desk.home / ".config" / "opencode" / "opencode.jsonc").exists()
+    assert desk.type("generate", "opencode", "--direct", "--write") == 0
+    assert "Nothing to do" in desk.out
+    assert not (desk.home / ".config" / "opencode" / "opencode.jsonc").exists()
+
+
+@pytest.mark.parametrize(
+    ("there", "written"),
+    [
+        ([], ".config/devin/mcp_config.json"),
+        ([".codeium/windsurf/mcp_config.json"], ".codeium/windsurf/mcp_config.json"),
+        ([".codeium/windsurf/mcp_config.json", ".config/devin/mcp_config.json"], ".config/devin/mcp_config.json"),
+    ],
+)
+def test_an_older_versions_file_is_written_where_only_that_is_there(
+    desk: Desk, no_copy: None, there: list[str], written: str
+) -> None:
+    for file in there:
+        desk.put(file, '{"mcpServers": {}}')
+    assert desk.type("generate", "windsurf", "--write") == 0
+    assert "interlock" in json.loads(desk.text(written))["mcpServers"]
+    files = [".codeium/windsurf/mcp_config.json", ".config/devin/mcp_config.json"]
+    assert [file for file in files if (desk.home / file).exists()] == sorted({*there, written})
+    assert ("which of the two the version here reads is not known" in desk.out) is bool(there)

@@ -126,9 +126,20 @@ def test_a_remedy_is_told_once_for_each_host(tmp_path: Path) -> None:
 def test_servers_of_several_hosts_are_named_once_with_their_other_names(tmp_path: Path) -> None:
     note = found("duplicate-server", "Also elsewhere.")
     declared = [_declared("effective", "only-one", problems=[note]) for _ in range(3)]
-    for each, (host, name) in zip(declared, (("a", "clock"), ("b", "time"), ("c", "time")), strict=True):
-        each.host, each.server = host, name
+    for line, (each, (host, name)) in enumerate(
+        zip(declared, (("a", "clock"), ("b", "time"), ("c", "time")), strict=True)
+    ):
+        each.host, each.server, each.spot = host, name, Spot(f"{HOME}/.tiny/mcp.json", line, 1)
     assert "In several hosts: time (a as clock, b, c)." in report([_inventory(tmp_path, *declared)], Style())
+
+
+def test_one_line_that_two_hosts_read_is_one_copy(tmp_path: Path) -> None:
+    note = found("duplicate-server", "Also elsewhere.")
+    declared = [_declared("effective", "only-one", problems=[note]) for _ in range(3)]
+    for each, host in zip(declared, ("a", "b", "c"), strict=True):
+        each.host = host
+    declared[2].spot = PROJECT
+    assert "In several hosts: issues (a + b, c)." in report([_inventory(tmp_path, *declared)], Style())
 
 
 def test_a_neighbour_without_anything_has_no_heading(tmp_path: Path) -> None:

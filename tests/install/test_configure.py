@@ -92,6 +92,16 @@ def test_every_host_gets_an_entry_that_reads_as_ours(where: Machine, one: Host) 
     assert stat.S_IMODE(os.stat(written.file).st_mode) == 0o600
 
 
+@pytest.mark.parametrize(
+    ("entry", "counts"),
+    [({"type": "http", "url": URL}, True), ({"url": URL}, False)],
+    ids=["runs", "broken"],
+)
+def test_an_entry_that_starts_nothing_leads_nowhere(where: Machine, entry: dict[str, object], counts: bool) -> None:
+    Path(where.home, ".claude.json").write_text(json.dumps({"mcpServers": {"other": entry}}))
+    assert [found.name for found in entries.of_host(host("claude-code"), where)] == (["other"] if counts else [])
+
+
 @pytest.mark.parametrize("one", [one for one in FILE_HOSTS if one.takes_urls], ids=lambda one: one.id)
 def test_native_entries_read_as_native(where: Machine, one: Host) -> None:
     configure.write(job(where, one.id, native=True))
@@ -174,7 +184,9 @@ def test_the_file_of_an_older_version_is_written_where_only_that_is_there(where:
     older = Path(where.home, ".codeium", "windsurf", "mcp_config.json")
     older.parent.mkdir(parents=True)
     older.write_text("{}")
-    assert configure.write(job(where, "windsurf")).file == str(older)
+    written = configure.write(job(where, "windsurf"))
+    assert written.file == str(older)
+    assert any("which of the two the version here reads is not known" in each for each in written.remarks)
     newer = Path(where.home, ".config", "devin", "mcp_config.json")
     newer.parent.mkdir(parents=True)
     newer.write_text("{}")

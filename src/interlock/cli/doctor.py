@@ -45,9 +45,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     subjects = parser.add_subparsers(dest="subject", metavar="SUBJECT", required=False)
     parser.usage = (
-        "interlock doctor [SUBJECT] [--list] [--server KEY] [--host ID] [--tool NAME] [--start] [--all] [--quiet]\n"
-        "                        [--timeout S] [--json] [--home DIR]\n\n"
-        "SUBJECT is one of: a symptom | a server | a host | bridge [URL]. Without one: all of this machine."
+        "interlock doctor [symptom | server | host | bridge [URL]]\n"
+        "                        [--list] [--server KEY] [--host ID] [--tool NAME] [--start]\n"
+        "                        [--all] [--quiet] [--timeout S] [--json] [--home DIR]"
     )
     doctor_bridge.add(subjects, __doc__ or "")
     other = argparse.ArgumentParser(prog=f"{parser.prog} SUBJECT", description=parser.description, epilog=parser.epilog)
@@ -121,7 +121,7 @@ def _examine(args: argparse.Namespace, subject: str) -> int:
     if args.json:
         print_json([each.as_row() for each in findings])
     else:
-        show(title, findings, started=started, everything=args.all, quiet=args.quiet)
+        show(title, findings, examination.machine, started=started, everything=args.all, quiet=args.quiet)
     return TOOL_ERROR if any(each.severity == "problem" for each in findings) else OK
 
 

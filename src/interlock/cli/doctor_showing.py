@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from interlock.doctor.finding import Finding, Severity
+    from interlock.hosts.machine import Machine
 
 _MARKS: dict[Severity, tuple[str, str]] = {
     "ok": ("ok", "green"),
@@ -19,33 +22,20 @@ _MARKS: dict[Severity, tuple[str, str]] = {
     "unknown": ("unknown", "magenta"),
 }
 
+_FEW = 12
+"""Findings, at most, that are told with the reason why they matter, unless everything is asked for."""
 
-def line(console: Console, each: Finding, whose: Sequence[str] = ()) -> None:
-    """What was seen and where; why it matters and what to do, below it. `whose`: entries that it is about."""
+
+def line(console: Console, each: Finding) -> None:
+    """Of `doctor bridge`: what was seen and where; why it matters and what to do, below it."""
     from rich.text import Text
 
     word, colour = _MARKS[each.severity]
     where = f"  [{each.where}]" if each.where else ""
-    if whose:
-        where = f"  ({', '.join(whose)}){where}"
     console.print(Text.assemble("  ", (f"{word:<8}", colour), f"{each.check}: {each.seen}", (where, "dim")))
     for label, text in (("why", each.why), ("to do", each.todo)):
         if text and each.severity != "ok":
             console.print(Text.assemble(" " * 10, (f"{label}: ", "dim"), text))
-
-
-def _told_once(findings: Sequence[Finding]) -> dict[Finding, list[str]]:
-    """What is the same for several entries, such as one of a file that two hosts read, with all that it is about."""
-    once: dict[tuple[str, ...], Finding] = {}
-    whose: dict[Finding, list[str]] = {}
-    for each in findings:
-        key = (each.check, each.severity, each.seen, each.where, each.why, each.todo)
-        entries = whose.setdefault(once.setdefault(key, each), [])
-        # Many findings name their server already.
-        named = not each.server or not each.host or f"`{each.server}`" in each.seen or each.server == each.where
-        if not named and (entry := f"{each.host}: {each.server}") not in entries:
-            entries.append(entry)
-    return whose
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -54,27 +44,37 @@ def summary(findings: Sequence[Finding]) -> str:
     return f"{', '.join(listed) or 'Nothing is wrong'}. Nothing was changed."
 
 
-def show(title: str, findings: Sequence[Finding], *, started: int, everything: bool, quiet: bool) -> None:
+def show(
+    title: str, findings: Sequence[Finding], machine: Machine, *, started: int, everything: bool, quiet: bool
+) -> None:
     """By stage. Without `everything` only what is wrong, and what could not be found out where nothing else explains it."""
     from rich.text import Text
 
     from interlock.cli import output
+    from interlock.cli.doctor_groups import groups, next_lines, without_repeats
     from interlock.doctor.examining import next_step
 
-    console = output.console(width=160, soft_wrap=True)
+    width = 80
+    if sys.stdout.isatty():
+        width = max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))
+    console = output.console(width=width, soft_wrap=True)
     wanted: set[str] = {"problem"} if quiet else {"problem", "warning"}
     if everything:
         wanted = set(_MARKS)
     elif not quiet and not any(each.severity == "problem" for each in findings):
         wanted.add("unknown")
+    findings = without_repeats(findings)
     console.print(Text(title, "bold"))
-    whose = _told_once(findings)
-    findings = list(whose)
     shown = [each for each in findings if each.severity in wanted]
-    for stage, group in groupby(shown, key=lambda each: each.stage):
+    reasons = everything or len(shown) <= _FEW
+    for stage, of_stage in groupby(shown, key=lambda each: each.stage):
         console.print(Text(stage.upper(), "bold dim"))
-        for each in group:
-            line(console, each, whose[each])
+        for group in groups(list(of_stage)):
+            word, colour = _MARKS[group.severity]
+            first, *rest = group.lines(machine, width, why=reasons)
+            console.print(Text.assemble("  ", (f"{word:<8}", colour), first))
+            for each in rest:
+                console.print(Text(each))
     if shown:
         console.print()
     servers = f" {started} server{'s' * (started != 1)} started once and ended again." if started else ""
@@ -84,16 +84,14 @@ def show(title: str, findings: Sequence[Finding], *, started: int, everything: b
     )
     if hidden:
         console.print(f"{hidden} more to know: --all shows {'it' if hidden == 1 else 'them'}.")
+    if not reasons:
+        console.print("Why each of them matters: --all, or a question about one host or server.")
     step = next_step(findings)
     if step is not None:
-        where = f"  [{step.where}]" if step.where and step.where not in step.todo else ""
-        console.print(Text.assemble(("Next: ", "bold"), step.todo, (f"{_about(step)}{where}", "dim")))
-
-
-def _about(step: Finding) -> str:
-    """Whose step it is, where its own words do not say so."""
-    server = f"`{step.server}`" if step.server and step.server not in step.todo else ""
-    return f"  ({server}{f' in {step.host}' if step.host else ''})" if server else ""
+        first, *rest = next_lines(step, machine, width)
+        console.print(Text.assemble(("Next: ", "bold"), first))
+        for each in rest:
+            console.print(Text(each))
 
 
 def list_symptoms(*, json: bool) -> None:

@@ -28,9 +28,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "makes of it and why, and what is wrong with it. Nothing is written. Exit code 0, also with problems, unless --check is given.",
         epilog="`interlock hosts` lists the hosts that are known, `interlock hosts show HOST` what is known of one.",
     )
-    parser.add_argument("hosts", nargs="*", metavar="HOST", help="only these, with the details (default: all, at a glance)")
-    parser.add_argument("--all", action="store_true", help="the details of every host: why, what to do, notes, and hosts that have no file here")
-    parser.add_argument("--problems", action="store_true", help="only entries that something is wrong with, with the details")
+    parser.add_argument(
+        "hosts", nargs="*", metavar="HOST", help="only these, with the details (default: all, at a glance)"
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="the details of every host: why, what to do, notes, and hosts that have no file here",
+    )
+    parser.add_argument(
+        "--problems", action="store_true", help="only entries that something is wrong with, with the details"
+    )
     parser.add_argument(
         "--ask-hosts",
         action="store_true",

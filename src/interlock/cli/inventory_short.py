@@ -36,7 +36,9 @@ _WORST = (
 )  # fmt: skip
 """What a person should know before all else; other codes follow in the order in which they are found."""
 _MARKS: dict[Severity, tuple[str, str]] = {"problem": ("!", "1;31"), "warning": ("-", "33"), "note": ("-", "36")}
-_NAME, _PLACE = 20, 30
+_WAITS = ("not-approved", "project-untrusted", "folder-untrusted")
+"""Codes whose line says more than the state."""
+_NAME, _PLACE = 20, 34
 """Columns, at most."""
 
 
@@ -103,7 +105,7 @@ def _host(glance: _Glance, reading: Reading, machine: Machine) -> list[str]:
     if not shown and not of_file:
         return []
     lines = [f"{style.paint(adapter.label, '1')} {style.paint(f'({adapter.id})', '2')}"]
-    names = [_cut(clean(each.server or "-"), _NAME) for each in shown]
+    names = [_cut(clean(each.server or "-"), _NAME, style) for each in shown]
     places = [_short_place(each.spot, machine) for each in shown]
     widths = max(map(len, names), default=1), max(map(len, places), default=1)
     for declaration, name, place in zip(shown, names, places, strict=True):
@@ -113,10 +115,10 @@ def _host(glance: _Glance, reading: Reading, machine: Machine) -> list[str]:
         head = f"{name:<{widths[0]}}  {declaration.scope:<8} {place:<{widths[1]}}"
         why = _state(declaration, machine, own)
         if len(fresh) < len(own):
-            why = f"{why}; as above" if why else f"as above: {', '.join(dict.fromkeys(each.code for each in own))}"
+            why = f"{why}; as above" if why else "as above"
         room = style.width - len(head) - 6
         line = f"  {style.mark(declaration.state)} {head}"
-        lines.append(f"{line}  {style.paint(_cut(why, room), '2')}" if why else line.rstrip())
+        lines.append(f"{line}  {style.paint(_cut(why, room, style), '2')}" if why else line.rstrip())
         lines += _of_entry(glance, fresh, declaration, machine)
     return lines + [_line(glance, problem, machine, 4) for problem in of_file]
 
@@ -126,16 +128,14 @@ def _state(declaration: Declaration, machine: Machine, problems: Iterable[Proble
     decided = declaration.decided_by
     text = reason(declaration, machine)
     by = clean(decided.by)
-    if by and any(each.code in IN_STATE and clean(each.seen) in by for each in problems):
-        text = text.replace(f": {by}", "")
+    if any(each.code in _WAITS or (by and each.code in IN_STATE and clean(each.seen) in by) for each in problems):
+        return declaration.state.replace("-", " ") if declaration.state != "blocked" else text.partition(":")[0]
     if decided.spot is not None and decided.spot.file == declaration.file and decided.spot.line:
         text = text.replace(f" {short(decided.spot, machine)}", f" in line {decided.spot.line}")
     return text
 
 
-def _of_entry(
-    glance: _Glance, problems: Sequence[Problem], declaration: Declaration, machine: Machine
-) -> list[str]:
+def _of_entry(glance: _Glance, problems: Sequence[Problem], declaration: Declaration, machine: Machine) -> list[str]:
     """One line for each code; more of the same are counted."""
     kinds: dict[tuple[str, Severity], list[Problem]] = {}
     for each in problems:
@@ -153,7 +153,7 @@ def _line(
         same = entry is not None and spot.file == entry.file
         where = f" (line {spot.line})" if same else f" ({short(spot, machine)})"
     head = f"{problem.code}{where}{f' +{more}' if more else ''}"
-    text = _cut(f"{head}: {clean(problem.seen)}", glance.style.width - indent - 2)
+    text = _cut(f"{head}: {clean(problem.seen)}", glance.style.width - indent - 2, glance.style)
     return " " * indent + glance.style.paint(mark, colour) + " " + text
 
 
@@ -162,11 +162,12 @@ def _short_place(spot: Spot, machine: Machine) -> str:
     path, line = short_path(spot.file, machine), f":{spot.line}" if spot.line else ""
     separator = machine.paths.sep
     pieces = path.split(separator)
-    while len(path) + len(line) > _PLACE and len(pieces) > 2:
+    while len(path) > _PLACE - 4 and len(pieces) > 2:
         del pieces[1]
         path = separator.join([pieces[0], "...", *pieces[1:]])
     return path + line
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: max(width - 3, 1)].rstrip()}..."
+def _cut(text: str, width: int, style: Style) -> str:
+    end = "..." if style.plain else "\u2026"
+    return text if len(text) <= width else f"{text[: max(width - len(end), 1)].rstrip()}{end}"

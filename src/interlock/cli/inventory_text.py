@@ -177,9 +177,7 @@ def _problem(
 ) -> Iterator[str]:
     """`spoken`: reasons and remedies of this host that stand further up already."""
     spoken = set() if spoken is None or style.all else spoken
-    told = (
-        declaration is not None and problem.code in IN_STATE and clean(problem.seen) in reason(declaration, machine)
-    )
+    told = declaration is not None and problem.code in IN_STATE and clean(problem.seen) in reason(declaration, machine)
     where = short(problem.spot, machine) if problem.spot is not None and problem.spot.line else ""
     if declaration is not None and (problem.spot == declaration.spot or told):
         where = ""
@@ -238,7 +236,9 @@ def findings(inventories: Sequence[Inventory]) -> list[tuple[Inventory, Problem,
     found: dict[Said, tuple[Inventory, Problem, str]] = {}
     for inventory in inventories:
         labels = {each.adapter.id: each.adapter.label for each in inventory.readings}
-        every = [(problem, labels.get(each.host, each.host)) for each in inventory.declarations for problem in each.problems]
+        every = [
+            (problem, labels.get(each.host, each.host)) for each in inventory.declarations for problem in each.problems
+        ]
         every += [(problem, each.adapter.label) for each in inventory.readings for problem in each.problems]
         every += [(problem, "") for problem in inventory.problems]
         for problem, host in every:
@@ -272,9 +272,13 @@ def several(inventories: Sequence[Inventory], style: Style) -> list[str]:
         readers: dict[object, list[str]] = {}
         for each, called in zip(group, names, strict=True):
             who_reads = each.host if called == name else f"{each.host} as {called}"
-            # Without a line of its own each is a copy; of one line that several hosts read there is one.
-            readers.setdefault((each.file, each.spot.line, each.server, *(() if each.place.shared else (each.host,))), []).append(who_reads)
-        who = [" + ".join(dict.fromkeys(each)) for each in readers.values()]
+            readers.setdefault((each.file, each.spot.line, each.server), []).append(who_reads)
+        named: set[str] = set()
+        who = []
+        for hosts in readers.values():
+            if not named.issuperset(hosts):
+                who.append(" + ".join(dict.fromkeys(hosts)))
+            named |= {*hosts}
         listed.append(f"{name} ({', '.join(dict.fromkeys(who))})")
     most = len(listed) if style.all else 6
     more = f", and {len(listed) - most} more" if len(listed) > most else ""

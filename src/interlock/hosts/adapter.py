@@ -150,6 +150,8 @@ class Adapter:
     aliases: tuple[str, ...] = ()
     no_switch: str = ""
     """How a server is switched off where the entry has no field for it."""
+    no_switch_evidence: str = ""
+    """How it is known that no field of an entry does it; empty: that is not known."""
     expands_home: Fact[bool] = field(default_factory=lambda: Fact(None, "U"))
     """Whether a leading `~` is filled in."""
     fields: frozenset[str] = frozenset()

@@ -102,9 +102,9 @@ def _switch(adapter: Adapter) -> Iterator[Told]:
         yield Told(
             "Scopes",
             "an entry is switched off by",
-            f"no field: {adapter.no_switch}",
-            fact.evidence,
-            fact.note,
+            f"no field{'' if adapter.no_switch_evidence else ' that is known'}: {adapter.no_switch.removeprefix('Or ')}",
+            adapter.no_switch_evidence or fact.evidence,
+            "" if adapter.no_switch_evidence else fact.note,
             fact.source,
         )
     else:

@@ -65,11 +65,26 @@ def place_for(adapter: Adapter, scope: WriteScope) -> Place | None:
 
 
 def file_for(place: Place, machine: Machine) -> str | None:
-    """The first path that exists, else the first. A project's is never one that lies above the project."""
+    """The first path that exists, else an older version's that does, else the first. A project's never lies above the project."""
     paths = list(place.find(machine))
     if place.scope == "project":
         paths = [path for path in paths if path.startswith(machine.join(machine.folder, ""))] or paths[:1]
-    return next((path for path in paths if os.path.exists(machine.real(path))), paths[0] if paths else None)
+    older = place.older(machine) if place.older is not None else ()
+    return next((path for path in (*paths, *older) if os.path.exists(machine.real(path))), paths[0] if paths else None)
+
+
+def unsure_which(adapter: Adapter, place: Place, machine: Machine) -> str:
+    """A word for people where an older version's file is there: nobody knows which one the version here reads."""
+    older = [
+        path for path in (place.older(machine) if place.older is not None else ()) if os.path.exists(machine.real(path))
+    ]
+    if not older:
+        return ""
+    newer = next(iter(place.find(machine)), "")
+    return (
+        f"{adapter.label} reads {newer} or, in older versions, {older[0]}, and which of the two the version here reads is not "
+        "known: its own list of MCP servers tells. If the entry does not appear there, write it into the other file."
+    )
 
 
 def standing(machine: Machine, scope: WriteScope, prepared: Sequence[Prepared] = ()) -> Machine:
@@ -126,6 +141,8 @@ class _Work:
             why = f"`{'.'.join(self.table)}` in {self.file} is not {'a list' if place.listed else 'an object'}."
             self.refused.append(Refused("", why, "Correct the file first; it is left as it is."))
             return False
+        if unsure := unsure_which(self.adapter, place, self.machine):
+            self.notes.append(unsure)
         layer.list_key = LIST_KEYS.get(self.adapter.id)
         if layer.document is not None:
             found = entries_of(layer.document, (self.table,), self.machine, listed=place.listed)
@@ -165,7 +182,7 @@ class _Work:
     # One entry
 
     def add(self, prepared: Prepared) -> None:
-        wanted = prepared.wanted
+        wanted = replace(prepared.wanted, file=self.file)
         trouble = self._name_trouble(wanted.name) or self._transport_trouble(wanted)
         if trouble is not None:
             self.refused.append(trouble)

@@ -38,6 +38,9 @@ class Place:
     instead: str = ""
     writes: bool = False
     """`generate` writes this scope's entries here (the first path that exists, else the first)."""
+    older: Find | None = None
+    """Files that older versions read, in the same form: where one of them is there, and none of these, it is written. Which of
+    the two a version reads is then not known."""
     shared: bool = False
     """Another host's file, or one of several hosts': it is looked at only where a sign of this host is (Adapter.signs)."""
     listed: bool = False

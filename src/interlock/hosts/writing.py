@@ -73,6 +73,8 @@ class Wanted:
     """With `connect`: variables that servers behind Interlock need, to be passed on by reference."""
     project_root: str | None = None
     """Folder that project files are relative to (logical); None outside of a project."""
+    file: str | None = None
+    """Where the entry goes (logical), where that is settled already: what goes beside it belongs into the same file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -121,8 +121,8 @@ def write(job: Job) -> Written:
         work.remarks.append(
             f"{job.host.label} writes this file from memory: if it is running, quit it and run this again."
         )
-    else:
-        work.remarks += job.rendered.notes
+    # The host's own note on that is for a change that is yet to come.
+    work.remarks += [note for note in job.rendered.notes if not (job.host.closed and "from memory" in note)]
     how: Literal["command", "file"] = "file"
     try:
         program = _usable(work)

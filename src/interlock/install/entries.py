@@ -78,7 +78,10 @@ def of_host(host: Host, machine: Machine) -> Iterator[Found]:
         return
     for declaration in read(host.adapter, machine).declarations:
         if declaration.server is not None and declaration.state not in (
-            "broken", "never-read", "disabled", "shadowed",
+            "broken",
+            "never-read",
+            "disabled",
+            "shadowed",
         ):
             yield seen(declaration)
 

@@ -6,9 +6,8 @@ never guessed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +43,6 @@ class Host:
     by_hand: str | None = None
     """Where in its own interface a URL is added, where no file is for that."""
     afterwards: str = "Restart it, or reload its MCP servers."
-    older: str | None = None
-    """`shown` of the place that older versions read: where only that file is there, it is the one to write."""
     without_files: str = ""
     """The name of a host that has none, and so no adapter."""
 
@@ -127,7 +124,7 @@ _KNOWN: tuple[Host, ...] = (
         by_hand=_CONNECTORS,
         afterwards="Quit it wholly and start it again.",
     ),
-    Host(id="windsurf", older="~/.codeium/windsurf/mcp_config.json"),
+    Host(id="windsurf"),
     Host(id="zed", authorizes=True),
     Host(id="opencode", authorizes=True),
     Host(id="goose", afterwards="A new session sees it."),
@@ -163,14 +160,7 @@ def place(host: Host, machine: Machine) -> tuple[Place, str] | None:
     adapter = host.adapter
     found = place_for(adapter, "user") if adapter is not None else None
     file = file_for(found, machine) if found is not None else None
-    if adapter is None or found is None or file is None:
-        return None
-    if host.older is not None and not os.path.exists(machine.real(file)):
-        for each in adapter.places:
-            older = file_for(each, machine) if each.shown == host.older else None
-            if older is not None and os.path.exists(machine.real(older)):
-                return each, older
-    return found, file
+    return None if found is None or file is None else (found, file)
 
 
 def config_file(host: Host, machine: Machine) -> str | None:
@@ -186,7 +176,17 @@ def bridge(host: Host, machine: Machine, name: str, command: Sequence[str], name
     adapter = host.adapter
     if adapter is None:
         return None
-    return adapter.write(Wanted(name=name, scope="user", connect=tuple(command), pass_names=tuple(names)), machine)
+    wanted = Wanted(name=name, scope="user", connect=tuple(command), pass_names=tuple(names))
+    return _noted(adapter, machine, adapter.write(wanted, machine))
+
+
+def _noted(adapter: Adapter, machine: Machine, rendered: Rendered) -> Rendered:
+    """Also with the word for a host of which two files are there, and nobody knows which one it reads."""
+    from interlock.hosts.generating import place_for, unsure_which
+
+    place = place_for(adapter, "user")
+    note = unsure_which(adapter, place, machine) if place is not None else ""
+    return replace(rendered, notes=(*rendered.notes, note)) if note else rendered
 
 
 def native(host: Host, machine: Machine, name: str, url: str) -> Rendered | None:
@@ -202,7 +202,8 @@ def native(host: Host, machine: Machine, name: str, url: str) -> Rendered | None
         transport=HttpTransport(endpoint=url),
     )  # fmt: skip
     rendered = adapter.write(Wanted(name=name, scope="user", server=server), machine)
-    return None if not rendered.entry or any(loss.weakens for loss in rendered.losses) else rendered
+    lost = any(loss.weakens for loss in rendered.losses)
+    return None if not rendered.entry or lost else _noted(adapter, machine, rendered)
 
 
 def passes_variables(host: Host, machine: Machine) -> bool:

@@ -77,6 +77,21 @@ def test_across_hosts(tmp_path: Path, other: Mapping[str, object], name: str, ho
     assert _both(tmp_path, NPX, other, name) == [[f"Also in other; {how}."], [f"Also in tiny; {how}."]]
 
 
+def test_one_entry_of_a_file_that_both_read_is_no_copy(tmp_path: Path) -> None:
+    made = machine(tmp_path)
+    servers(made, {"issues": NPX})
+    servers(made, {"issues": NPX}, "~/.other/mcp.json")
+    third = replace(OTHER, id="third", places=OTHER.places)
+    readings = [read(TINY, made), read(OTHER, made), read(third, made)]
+    running.run(readings)
+    seen = [
+        [problem.seen for problem in each.problems if problem.code == "duplicate-server"]
+        for each in running.declared(readings)
+    ]
+    copies = "Also in tiny; all say the same."
+    assert seen == [["Also in other, third; all say the same."], [copies], [copies]]
+
+
 def test_different_values_are_told_without_them(tmp_path: Path) -> None:
     found = _both(tmp_path, {**NPX, "env": {"A": "wonder"}}, {**NPX, "env": {"A": "land"}})
     assert found[0] == ["Also in other; they differ in values of variables."]

@@ -52,7 +52,18 @@ def test_where_nobody_has_tried_it_is_said_so(tmp_path: Path) -> None:
         each for each in problems(machine(tmp_path), {"command": "x", "disabled": True}, untried) if each.code in OURS
     ]
     assert found.seen == "`disabled: true` is no field that Tiny documents: the server may STILL START."
-    assert (found.severity, found.todo, found.field) == ("warning", "Remove it with `tiny remove`.", "disabled")
+    assert (found.severity, found.field) == ("warning", "disabled")
+    assert found.todo == (
+        "Remove the entry, or let Interlock stand there and say `enabled: false` in its manifest. Remove it with `tiny remove`."
+    )
+
+
+def test_what_to_do_names_the_server(tmp_path: Path) -> None:
+    named = replace(NO_SWITCH, no_switch="Run `tiny remove NAME`.")
+    (found,) = [
+        each for each in problems(machine(tmp_path), {"command": "x", "disabled": True}, named) if each.code in OURS
+    ]
+    assert found.todo == "Run `tiny remove one`."
 
 
 def test_a_field_of_another_host_is_left_to_it_in_a_file_that_both_read(tmp_path: Path) -> None:

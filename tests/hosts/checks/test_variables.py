@@ -133,3 +133,17 @@ def test_an_unset_variable_says_what_becomes_of_it(tmp_path: Path, missing: str 
     host = replace(TINY, variables=Fact(Variables(forms=("${V}",), missing=missing), "O"))  # type: ignore[arg-type]
     found = problems(machine(tmp_path, environ=ENV), {"command": "/usr/bin/x", "env": {"A": "${UNSET}"}}, host)
     assert [each.why for each in found if each.code == "variable-unset"] == [why]
+
+
+@pytest.mark.parametrize(
+    ("entry", "todo"),
+    [
+        ({"command": "~/bin/x"}, "Write `/home/ada/bin/x`."),
+        ({"command": "/usr/bin/x", "args": ["--dir=~/data"]}, "Write `--dir=/home/ada/data`."),
+        ({"command": "/usr/bin/x", "cwd": "~/work"}, "Write `/home/ada/work`."),
+        ({"command": "/usr/bin/x", "env": {"DIR": "~/own"}}, "Write `/home/ada` for `~`."),
+    ],
+)
+def test_the_whole_path_that_the_entry_needs(tmp_path: Path, entry: dict[str, object], todo: str) -> None:
+    (found,) = [each for each in problems(machine(tmp_path), entry) if each.code == "home-literal"]
+    assert found.todo == todo

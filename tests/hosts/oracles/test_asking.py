@@ -413,3 +413,22 @@ def test_servers_in_a_session_or_group_of_their_own_are_ended_too(tmp_path: Path
     except (FileNotFoundError, ProcessLookupError):
         return
     assert left == "Z"
+
+
+LONG = {
+    "one word": "print('y' * 900_000)\n",
+    "colons": "print('a: ' * 300_000)\n",
+    "marks": "print('a: b - ' * 100_000)\n",
+    "an error of one word": "import sys\nsys.stderr.write('y' * 900_000)\nsys.exit(1)\n",
+    "names of variables": "print('TOKEN=' * 100_000)\n",
+    "escapes": "print('\\x1b]' * 300_000)\n",
+}
+
+
+@posix
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("host", ENTRIES)
+@pytest.mark.parametrize("script", LONG.values(), ids=LONG.keys())
+def test_long_answers_are_soon_read(tmp_path: Path, host: str, script: str) -> None:
+    asked = asking.ask(_host(tmp_path, host, script), 30)
+    assert len(asked.trouble or "") <= 400

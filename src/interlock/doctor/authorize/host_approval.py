@@ -65,12 +65,16 @@ def _own(each: Declaration, entry: Entry, tool: str | None) -> Iterator[Finding]
     # The entry's own word is the one that counts where there are both.
     spot = spots[field] if field else rule or each.spot
     what = "every tool" if "*" in auto else listed(f"`{name}`" for name in auto)
+    if field:
+        todo = f"Change `{field}` of `{each.server}`: {each.host} should ask before {what}."
+    elif rule is not None:
+        todo = f"Take the rule that allows {what} of `{each.server}` out of that list, if {each.host} should ask."
+    else:
+        todo = f"Look for the rule for `{each.server}` in the settings of {each.host}, if it should ask."
     yield CHECK.found(
         "problem", f"{each.host} runs {what} of `{each.server}` without asking: its own file says so", spot,
         "The host decides before anybody else is asked; what Interlock asks for comes on top.",
-        f"Change `{field}` of `{each.server}`: {each.host} should ask before {what}." if field
-        else f"Take the rule that allows {what} of `{each.server}` out of that list, if {each.host} should ask." if rule
-        else f"Look for the rule for `{each.server}` in the settings of {each.host}, if it should ask.", server=each.server or "", host=each.host,
+        todo, server=each.server or "", host=each.host,
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def _of(each: Listed, examination: Examination) -> Finding | None:
         return CHECK.found(
             "problem", f"`{each.name}` answered the question for its tools with an error", each.where,
             "It says that it has tools, and gives no list of them: hosts show none.",
-            f"Look at what `{each.name}` says at its start (`interlock doctor does-not-start --server {shlex.quote(each.name)} --all`); "
+            f"See what `{each.name}` says at its start: `interlock doctor does-not-start --server {shlex.quote(each.name)} --all`; "
             "its version, or a setting or credential that it wants, may be wrong.", server=each.name, host=each.host,
         )  # fmt: skip
     age = "" if each.fresh else " when it was last asked"

@@ -53,9 +53,9 @@ async def _native(examination: Examination) -> list[Finding]:
     for host, servers in tools.items():
         rule = adapters[host].names.value if host in adapters else None
         called = call(servers, rule) if rule is not None and not rule.announced else None
-        for each in called.collisions if called is not None else ():
-            if examination.tool is None or any(item == examination.tool for _, item in each.keys):
-                findings += _met(each, adapters[host].label, host)
+        for met in called.collisions if called is not None else ():
+            if examination.tool is None or any(item == examination.tool for _, item in met.keys):
+                findings += _met(met, adapters[host].label, host)
         lost = [key for key, name in called.names.items() if name is None] if called is not None else []
         if examination.tool is not None:
             lost = [key for key in lost if key[1] == examination.tool]

@@ -67,7 +67,9 @@ def _todo(each: Declaration, label: str) -> str:
     decision = each.decided_by
     own = next((one.todo for one in each.problems if one.todo and (one.code in _RULES or _explains(one, each))), "")
     form = _TODO.get(decision.rule, "")
-    if decision.rule in ("not-approved", "syntax") or not own:
+    if decision.rule == "syntax" and own:
+        return shown(f"In {decision.spot or each.spot}: {own}", 400)
+    if decision.rule == "not-approved" or not own:
         by = shown(decision.by) or "what is wrong there"
         if decision.rule == "entry-off":
             by = f"`{by}` is {'missing or ' if by == 'enabled' else ''}wrong there"

@@ -135,6 +135,7 @@ ADAPTER = Adapter(
     ),
     child_env=Fact(ChildEnv(kind="all"), "O", f"{_V}: its own API key included; CLAUDE_CODE_MCP_ALLOWLIST_ENV=1 narrows it"),
     switch=unknown("an entry has no such field"),
+    no_switch_evidence="OD",
     no_switch="Write `NAME` into `disabledMcpServers` of the project in ~/.claude.json (an entry of .mcp.json: into "
     "`disabledMcpjsonServers` in .claude/settings.local.json), or remove it: `claude mcp remove NAME`.",
     names=Fact(

@@ -245,7 +245,7 @@ ADAPTER = Adapter(
     switch=Fact(Switch(field="enabled"), "O", f"{_V}; `disabled` is ignored"),
     names=Fact(
         CallableNames(form="mcp__{server}__{tool}", keep="A-Za-z0-9_", limit=128, overflow="hash", clash="hash-both"), "OS",
-        "a namespace and a name in it; 64 in older versions; overflow: cut, `_` and 12 hexadecimal digits",
+        "a namespace and a name in it, where `-` too becomes `_`; 64 in older versions; overflow: cut, `_` and 12 hexadecimal digits",
     ),
     read=read,
     write=write,

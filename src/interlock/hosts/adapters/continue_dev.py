@@ -181,7 +181,8 @@ ADAPTER = Adapter(
     no_switch="Take the item out, or switch the server off in the editor's panel.",
     names=Fact(
         CallableNames(form="{server}_{tool}", keep="a-z0-9", lower="server", tool_keep=r"\s\S"), "S",
-        "The tool's name stays as it is. The server's name in front is left out where the tool's begins with it already.", "continuedev/continue",
+        "The tool's name stays as it is. The server's name in front is left out where the tool's begins with it "
+        "already.", "continuedev/continue",
     ),
     read=read,
     write=write,

@@ -205,6 +205,7 @@ ADAPTER = Adapter(
     ),
     child_env=Fact(ChildEnv(kind="all"), "OX", f"all seen with {_V} in -p mode; the documentation says PATH only"),
     switch=unknown("an entry has no such field"),
+    no_switch_evidence="DO",
     no_switch="Write `NAME` into `disabledMcpServers` in ~/.copilot/settings.json, or in the repository's "
     ".github/copilot/settings.json.",
     names=Fact(

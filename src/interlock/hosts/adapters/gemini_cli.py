@@ -280,6 +280,7 @@ ADAPTER = Adapter(
         ), "OS", "those that the entry's own `env` names get through",
     ),
     switch=unknown("an entry has no such field"),
+    no_switch_evidence="O",
     no_switch="Run `gemini mcp disable NAME`, or write the name into `mcp.excluded`; `disabled` in an entry is complained of and "
     "ignored.",
     names=Fact(

@@ -195,6 +195,8 @@ def _listed(entry: Mapping[str, Json]) -> dict[str, Json]:
 
 def _target(wanted: Wanted, machine: Machine) -> str:
     """The file that the entry goes into: the first that is there, else the first."""
+    if wanted.file is not None:
+        return wanted.file
     here = [machine.join(machine.folder, name) for name in _NAMES]
     paths = list(_user(machine)) if wanted.scope == "user" else here
     return next((path for path in paths if os.path.exists(machine.real(path))), paths[0])

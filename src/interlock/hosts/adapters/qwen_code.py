@@ -198,6 +198,7 @@ ADAPTER = Adapter(
     ),
     child_env=Fact(ChildEnv(kind="all"), "O", f"{_V}: everything, its own API key included"),
     switch=unknown("an entry has no such field"),
+    no_switch_evidence="O",
     no_switch="Write `NAME` into `mcp.excluded`, or use `/mcp` in a session; `disabled` in an entry is ignored.",
     names=Fact(
         CallableNames(

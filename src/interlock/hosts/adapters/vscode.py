@@ -212,8 +212,8 @@ ADAPTER = Adapter(
     no_switch="Run `MCP: List Servers` in it and disable the server there: that is kept in the application's storage, in no file.",
     names=Fact(
         CallableNames(
-            form="mcp_{server}_{tool}", keep="a-z0-9_-", lower="server", tool_keep="A-Za-z0-9_-", prefix_limit=18, limit=64, overflow="cut",
-            clash="number", announced=True,
+            form="mcp_{server}_{tool}", keep="a-z0-9_-", lower="server", tool_keep="A-Za-z0-9_-", prefix_limit=18, limit=64,
+            overflow="cut", clash="number", announced=True,
         ),
         "S", "From the title or name that the server announces (1.139); older versions took the key. The numbers "
         "follow the order of starting.", "microsoft/vscode mcpServer.ts McpPrefixGenerator, mcpTypes.ts McpToolName",

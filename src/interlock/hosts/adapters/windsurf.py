@@ -75,7 +75,7 @@ ADAPTER = Adapter(
         Place(
             scope="user", find=_current, format="json", tables=(("mcpServers",),), rank=30,
             shown="~/.config/devin/mcp_config.json, %APPDATA%\\devin\\mcp_config.json",
-            known=Fact(True, "D", "By the documentation of today.", _DOCS), writes=True,
+            known=Fact(True, "D", "By the documentation of today.", _DOCS), writes=True, older=_older,
         ),
         Place(
             scope="user", find=_older, format="json", tables=(("mcpServers",),), rank=20,

@@ -137,7 +137,8 @@ CODES: Final[dict[str, Code]] = {
     ),
     # The file's form
     "byte-order-mark": Code(
-        "note", "The file begins with a byte order mark, which other hosts refuse.", "Save it as UTF-8 without one.",
+        "note", "The file begins with a byte order mark, which other hosts refuse.",
+        "Save it as UTF-8 without one (VS Code: Save with Encoding, `UTF-8`).",
     ),
     "file-doubtful": Code(
         "note", "Whether the host reads this file depends on its version, or is disputed.", "Ask the host itself.",

@@ -174,7 +174,11 @@ def _foreign(subject: Subject, entry: Entry) -> Iterator[Problem]:
                 "Windows" if machine.platform == "windows" else {"macos": "macOS", "linux": "Linux"}[machine.platform]
             )
             yield found(
-                "foreign-path", f"`{field}` holds a path of {whose}, and this is {where}.", field=field, spot=spot
+                "foreign-path",
+                f"`{field}` holds a path of {whose}, and this is {where}.",
+                field=field,
+                spot=spot,
+                severity="problem" if kind == "command" else None,  # an argument may be meant for another machine
             )
 
 
@@ -234,6 +238,7 @@ _INSTALL = {
     "uv": "Install uv (docs.astral.sh/uv), or write the full path of `uv`.",
     "docker": "Install Docker, or start it so that `docker` is on the PATH.",
     "python": "Write `python3`, or the full path.",
+    "cmd": "Take `cmd` and `/c` out: they are for Windows only, and this is another system.",
     "bunx": "Install Bun, or write the full path of `bunx`.",
 }
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown, without_list
+from interlock.hosts.oracles.running import Output, lines, program, run, shown, without_list
 from interlock.hosts.reading import Reading
 
 _LINE = re.compile(r"^(?P<name>.+?): (?P<runs>.*?) - (?P<mark>[✔✓✘✗⊘⏸⚠!△]) ?(?P<words>.*)$")
@@ -29,7 +29,7 @@ def ask(reading: Reading, seconds: float, known: Iterable[str]) -> Asked:
 def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     if output.code is None:
         asked.trouble = "it did not answer in time"
-    for line in output.both.splitlines():
+    for line in lines(output.both):
         found = _LINE.match(line)
         if found is not None and not line.startswith((" ", "├", "└")):
             words = found["words"]

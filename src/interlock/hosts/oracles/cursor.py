@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown, without_list
+from interlock.hosts.oracles.running import Output, lines, program, run, shown, without_list
 from interlock.hosts.reading import Reading
 
 _LINE = re.compile(r"^(?P<name>[^\s:][^:]*): (?P<words>\S.*)$")
@@ -23,7 +23,7 @@ def ask(reading: Reading, seconds: float, known: Iterable[str]) -> Asked:
 
 
 def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
-    for line in output.out.splitlines():
+    for line in lines(output.out):
         found = _LINE.match(line.strip())
         if found is not None:
             asked.servers[found["name"]] = OracleSays(state=_state(found["words"]), detail=shown(found["words"], known))

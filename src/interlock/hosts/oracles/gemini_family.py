@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown, without_list
+from interlock.hosts.oracles.running import Output, lines, program, run, shown, without_list
 from interlock.hosts.reading import Reading
 
 _LINE = re.compile(
@@ -41,7 +41,7 @@ ask_qwen = partial(_ask, "qwen-code", "qwen")
 
 
 def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
-    for line in output.both.splitlines():
+    for line in lines(output.both):
         found = _LINE.match(line.strip())
         if found is not None:
             state = _STATES.get(found["state"].strip().lower(), "untold")

@@ -29,7 +29,9 @@ def parsed(output: Output, asked: Asked, known: Iterable[str]) -> None:
     start = next((index for index, line in enumerate(lines) if line.strip() == "extensions:"), None)
     if start is None:
         asked.partial = True
-        asked.trouble = "it printed no extensions" if output.code == 0 and output.out.strip() else without_list(output, known)
+        asked.trouble = (
+            "it printed no extensions" if output.code == 0 and output.out.strip() else without_list(output, known)
+        )
         return
     depth = len(lines[start]) - len(lines[start].lstrip())
     block = ["extensions:"]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 
 from interlock.hosts.oracles.asked import Asked, OracleSays, Says
-from interlock.hosts.oracles.running import Output, program, run, shown
+from interlock.hosts.oracles.running import Output, lines, program, run, shown
 from interlock.hosts.plugins.files import inner, text_of
 from interlock.hosts.reading import Reading
 
@@ -59,7 +59,7 @@ def of_list(output: Output, asked: Asked, known: Iterable[str]) -> None:
     name, state, detail = "", "", [""]
     if output.code is None:
         asked.trouble = "it did not answer in time"
-    for line in [*output.both.splitlines(), "●"]:
+    for line in [*lines(output.both), "●"]:
         line = line.strip()
         more = _MORE.match(line)
         if more is not None and name:

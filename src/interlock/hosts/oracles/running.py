@@ -28,6 +28,8 @@ MOST_BYTES = 1024 * 1024
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Za-z0-9])")
 _NONE = re.compile(r"\bno\b.{0,40}\bservers?\b", re.IGNORECASE)
 """How hosts say that they have none."""
+_MOST_SHOWN = 4000
+_MOST_LINE = 4000
 QUIET = {
     "NO_COLOR": "1",
     "DISABLE_AUTOUPDATER": "1",
@@ -158,6 +160,11 @@ def run(words: Sequence[str], machine: Machine, seconds: float, extra: Mapping[s
     return Output(code, out.text(), err.text())
 
 
+def lines(text: str) -> list[str]:
+    """Of a list for people. No line of one is this long, and patterns take too long for what is."""
+    return [line[:_MOST_LINE] for line in text.splitlines()]
+
+
 def plain(text: str) -> str:
     """Without colours and cursor movements."""
     return _ESCAPE.sub("", text).replace("\r\n", "\n")
@@ -196,7 +203,12 @@ def known_secrets(reading: Reading) -> list[str]:
 
 def shown(text: str, known: Iterable[str]) -> str:
     """One line for people, without secrets."""
-    line = masked(" ".join(text.split()), known)
+    line = " ".join(text.split())
+    if len(line) > _MOST_SHOWN:
+        # Masking takes long for long texts. What the cut goes through might be a secret that nobody then recognises.
+        whole, _, _ = line[:_MOST_SHOWN].rpartition(" ")
+        line = whole or line[:_MOST_SHOWN]
+    line = masked(line, known)
     words = line.split(" ")
     for index, word in enumerate(words):
         bare = word.strip("\"'")

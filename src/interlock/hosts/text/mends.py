@@ -16,8 +16,9 @@ _BY_WORDS: tuple[tuple[str, str], ...] = (
     ("the comment that begins here", "Close the comment{in_line} with `*/`, or remove it."),
     ("begins with a byte order mark", "Save the file as UTF-8 without a byte order mark (VS Code: Save with Encoding, `UTF-8`; in a "
      "shell: `sed -i '1s/^\\xEF\\xBB\\xBF//' FILE`)."),
-    ("a merge conflict", "Keep one of the two versions from line {line} on, and delete the lines with `<<<<<<<`, `=======` and `>>>>>>>`."),
-    ("single quotes", "Write `\"` for the single quotes{in_line}."),
+    ("a merge conflict", "Keep one of the two versions from line {line} on, and delete the lines with `<<<<<<<`, `=======` and "
+     "`>>>>>>>`."),
+    ("single quotes; JSON", "Write `\"` for the single quotes{in_line}."),
     ("a typographic quotation mark", "Write `\"` for the typographic quotation marks{in_line}."),
     ("it has a key twice", "Remove the key{in_line}, or the earlier one of the same name."),
     ("stands here a second time", "Remove or rename the second one{in_line}."),
@@ -74,6 +75,8 @@ def mend(why: str, line: int) -> str:
     written = _WRITE.search(why)
     for words, todo in _BY_WORDS:
         if words in why:
-            said = todo.format(line=line, in_line=f" in line {line}" if line else "", write=written[1] if written else "")
+            said = todo.format(
+                line=line, in_line=f" in line {line}" if line else "", write=written[1] if written else ""
+            )
             return said.replace(" before line 0", "")
     return f"Correct line {line}." if line else "Correct the file."
