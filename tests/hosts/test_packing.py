@@ -251,7 +251,7 @@ def test_twice_is_nothing_to_do_and_restore_takes_it_away(desk: Desk) -> None:
 
 
 def test_never_over_foreign_files(desk: Desk) -> None:
-    file = desk.put("work/out/.mcp.json", '{"mine": 1}')
+    file = desk.put("code/out/.mcp.json", '{"mine": 1}')
     assert desk.type("generate", "plugin", "--to", "out", "--kind", "claude", "--lossy", "warn") == 8
     assert "not Interlock's" in desk.err
     assert file.read_text() == '{"mine": 1}'

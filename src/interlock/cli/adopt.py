@@ -59,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
         raise  # whoever reads our output has gone: main knows what to do
     except (Unusable, Refused, OSError, Stop) as error:
         done = adopt.done if adopt is not None else None
-        what = "nothing was changed" if done is None else f"the files are changed (`interlock restore {done}` undoes it)"
+        what = (
+            "nothing was changed" if done is None else f"the files are changed (`interlock restore {done}` undoes it)"
+        )
         complain(shortened(f"{what}: {error}", here()))
         return CONFIGURATION
 

@@ -32,9 +32,7 @@ _SDK_MISMATCH = (
     "that the server names in its own requirements (for example `uvx --with 'mcp<2' ...`), or update the server"
 )
 
-_NEEDS_VARIABLE = (
-    "it needs the environment variable {name}, which it was not given. Name {name} in the server's `env` in the manifest"
-)
+_NEEDS_VARIABLE = "it needs the environment variable {name}, which it was not given. Name {name} in the server's `env` in the manifest"
 
 # (pattern in the last lines of stderr, what it means). The first that fits is taken: the specific ones come first.
 # Named groups are put into the text.

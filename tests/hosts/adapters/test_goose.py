@@ -69,7 +69,11 @@ def test_its_file_on_every_platform(tmp_path: Path, platform: Platform, file: st
 )
 def test_an_extension_is_off_unless_it_says_that_it_is_on(tmp_path: Path, text: str, state: str) -> None:
     on = fake.machine(tmp_path)
-    fake.put(on, FILE, f"extensions:\n  a: {text}\n  other: {{type: stdio, name: other, cmd: two, args: [], enabled: true}}\n")
+    fake.put(
+        on,
+        FILE,
+        f"extensions:\n  a: {text}\n  other: {{type: stdio, name: other, cmd: two, args: [], enabled: true}}\n",
+    )
     assert fake.states(fake.look("goose", on)) == {("a", FILE): state, ("other", FILE): "effective"}
 
 

@@ -6,7 +6,6 @@ An entry that is not approved hides nothing; a denied one does, because policy c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from interlock.hosts.adapters.claude_code_files import at, is_trusted, main, names, of_project, safe, settings

@@ -55,8 +55,8 @@ def read(raw: Mapping[str, object]) -> Entry:
 
 
 DIALECT = Dialect(
-    types={"http": "streamable-http", "sse": "sse"}, form="${env:V}", fills=frozenset(("env", "headers")), cwd=True, off=("disabled", True),
-    deny="disabledTools", auto="alwaysAllow", asks=True, call=("timeout", 1.0),
+    types={"http": "streamable-http", "sse": "sse"}, form="${env:V}", fills=frozenset(("env", "headers")), cwd=True,
+    off=("disabled", True), deny="disabledTools", auto="alwaysAllow", asks=True, call=("timeout", 1.0),
 )  # fmt: skip
 
 
@@ -108,7 +108,8 @@ ADAPTER = Adapter(
         Variables(
             forms=("${env:V}",), fields=frozenset(("command", "args", "env", "url", "headers", "cwd")), missing="literal",
         ),
-        "S", "Also ${workspaceFolder}. Backslashes in a value become slashes. A URL has to be one before it is filled in.", "RooCodeInc/Roo-Code src/utils/config.ts",
+        "S", "Also ${workspaceFolder}. Backslashes in a value become slashes. A URL has to be one before it is filled in.",
+        "RooCodeInc/Roo-Code src/utils/config.ts",
     ),
     child_env=Fact(SDK_ENV, "S", "And what `env` names.", _HUB),
     switch=Fact(Switch(field="disabled"), "S", source=_HUB),
