@@ -100,6 +100,7 @@ bench: setup
 	@$(PY) benchmarks/bridge_start.py
 	@$(PY) benchmarks/bridge_situations.py
 	@$(PY) benchmarks/bridge_chaos.py
+	@$(PY) benchmarks/inventory.py
 
 # The long tests first, then a hundred thousand bad messages, then a million calls. Pytest says 5 where it finds no test.
 soak: setup
