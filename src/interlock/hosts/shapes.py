@@ -59,6 +59,29 @@ def address(raw: Mapping[str, object], name: str = "url") -> str | None:
     return value
 
 
+def only_texts(raw: Mapping[str, object], name: str, todo: str) -> tuple[str, ...] | None:
+    """As `texts`, for hosts that take nothing else in a list; None where it is not there. Raises BadEntry."""
+    value = raw.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise BadEntry(f"`{name}` is not a list of texts", name, todo)
+    return tuple(value)
+
+
+def table_of_texts(raw: Mapping[str, object], name: str, todo: str) -> dict[str, str]:
+    """As `table`, for hosts that take nothing else in a table. Raises BadEntry."""
+    value = raw.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadEntry(f"`{name}` is not a table", name, todo)
+    for key, each in value.items():
+        if not isinstance(each, str):
+            raise BadEntry(f"`{name}.{key}` is not a text", f"{name}.{key}", f"Put it into quotes. {todo}")
+    return dict(value)
+
+
 def flag(raw: Mapping[str, object], name: str, default: bool) -> bool:
     """Raises BadEntry."""
     value = raw.get(name)

@@ -7,17 +7,13 @@ has: the bridge passes on what is not listed, only the server itself can say tha
 
 from __future__ import annotations
 
-import json
-import queue
-import subprocess
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from interlock.install.talking import Talk, start, tool_names
+
 DEADLINE_SECONDS = 30.0
-LEAVE_SECONDS = 3.0
-"""How long the process gets to end by itself after its input was closed."""
 
 # What Codex lets through (its whitelist is the narrowest that was observed), and what Windows programs cannot do without.
 _KEPT = (
@@ -25,7 +21,6 @@ _KEPT = (
     "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "USERNAME", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "TEMP", "TMP",
     "COMSPEC", "PATHEXT", "WINDIR", "HOMEDRIVE", "HOMEPATH",
 )  # fmt: skip
-_REVISION = "2025-06-18"
 _PROBE = "interlock-setup-probe"
 
 
@@ -52,142 +47,42 @@ def call(command: Sequence[str], environ: Mapping[str, str], seconds: float = DE
     """Start it, `initialize`, one call of a tool that is not there, `tools/list`. Never raises; within `seconds` and a little."""
     begun = time.monotonic()
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environ),
-            start_new_session=True,  # a sign-in that is under way outlives this command
-        )
+        process = start(command, environ)
     except OSError as error:
         return Outcome("not_started", said=f"{command[0]}: {error.strerror or error}")
-    conversation = _Conversation(process, begun + seconds)
-    outcome = conversation.hold()
-    conversation.leave(stay=outcome.kind == "login")
+    talk = Talk(process, begun + seconds)
+    outcome = _held(talk)
+    talk.leave(stay=outcome.kind == "login")
     return outcome._replace(seconds=time.monotonic() - begun)
 
 
-class _Conversation:
-    """Reading in threads, because Windows cannot wait for several pipes at once."""
+def _held(talk: Talk) -> Outcome:
+    first = talk.begin("interlock-setup")
+    if first is None:
+        return _no_answer(talk, "initialize")
+    if "error" in first:
+        return _refused(first["error"])
+    called = talk.ask(2, "tools/call", {"name": _PROBE, "arguments": {}})
+    if called is None:
+        return _no_answer(talk, "tools/call")
+    if (verdict := _verdict(called)) is not None:
+        return verdict._replace(server=_server(first))
+    # Asked after the call: a list that was remembered has been compared with the server's own by then.
+    listed = talk.ask(3, "tools/list", {})
+    if listed is None:
+        return _no_answer(talk, "tools/list")
+    if "error" in listed:
+        return _refused(listed["error"])
+    return Outcome("tools", tool_names(listed), server=_server(first))
 
-    def __init__(self, process: subprocess.Popen[bytes], until: float) -> None:
-        self._process = process
-        self._until = until
-        self._lines: queue.Queue[bytes | None] = queue.Queue()
-        self._errors: list[bytes] = []
-        self._threads = [
-            threading.Thread(target=self._read_answers, daemon=True),
-            threading.Thread(target=self._read_errors, daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
 
-    def hold(self) -> Outcome:
-        first = self._ask(
-            1,
-            "initialize",
-            {
-                "protocolVersion": _REVISION,
-                "capabilities": {},
-                "clientInfo": {"name": "interlock-setup", "version": "1"},
-            },
-        )
-        if first is None:
-            return self._no_answer("initialize")
-        if "error" in first:
-            return _refused(first["error"])
-        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        called = self._ask(2, "tools/call", {"name": _PROBE, "arguments": {}})
-        if called is None:
-            return self._no_answer("tools/call")
-        if (verdict := _verdict(called)) is not None:
-            return verdict._replace(server=_server(first))
-        # Asked after the call: a list that was remembered has been compared with the server's own by then.
-        listed = self._ask(3, "tools/list", {})
-        if listed is None:
-            return self._no_answer("tools/list")
-        if "error" in listed:
-            return _refused(listed["error"])
-        result = listed.get("result")
-        tools = result.get("tools") if isinstance(result, dict) else None
-        names = tuple(str(tool["name"]) for tool in tools or () if isinstance(tool, dict) and "name" in tool)
-        return Outcome("tools", names, server=_server(first))
-
-    def leave(self, *, stay: bool) -> None:
-        """Close its input, as a host does at the end. With `stay` a process that keeps a sign-in open is left alone."""
-        try:
-            if self._process.stdin is not None:
-                self._process.stdin.close()
-        except OSError:
-            pass
-        try:
-            self._process.wait(LEAVE_SECONDS)
-        except subprocess.TimeoutExpired:
-            if stay:
-                return
-            self._process.terminate()
-            try:
-                self._process.wait(LEAVE_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-
-    def _ask(self, id: int, method: str, params: Mapping[str, object]) -> dict[str, object] | None:
-        """The answer to this request; None where none came in time or the process ended."""
-        if not self._send({"jsonrpc": "2.0", "id": id, "method": method, "params": params}):
-            return None
-        while (left := self._until - time.monotonic()) > 0:
-            try:
-                line = self._lines.get(timeout=left)
-            except queue.Empty:
-                return None
-            if line is None:
-                self._lines.put(None)
-                return None
-            try:
-                message = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(message, dict) and message.get("id") == id and "method" not in message:
-                return message
-        return None
-
-    def _send(self, message: Mapping[str, object]) -> bool:
-        if self._process.stdin is None:
-            return False
-        try:
-            self._process.stdin.write(json.dumps(message, ensure_ascii=False).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            return False
-        return True
-
-    def _no_answer(self, method: str) -> Outcome:
-        ended = self._process.poll()
-        if ended is None and time.monotonic() < self._until:
-            try:  # its output ended before it did
-                ended = self._process.wait(LEAVE_SECONDS)
-            except subprocess.TimeoutExpired:
-                ended = None
-        if ended is not None:
-            self._threads[1].join(LEAVE_SECONDS)
-        words = b"".join(self._errors).decode("utf-8", "replace").strip().splitlines()
-        last = f": {words[-1][:400]}" if words else ""
-        if ended is not None:
-            return Outcome("not_started", said=f"it ended with exit code {ended} before it answered {method}{last}")
-        return Outcome("silent", said=f"{method} was not answered in time{last}")
-
-    def _read_answers(self) -> None:
-        if self._process.stdout is not None:
-            for line in self._process.stdout:
-                self._lines.put(line)
-        self._lines.put(None)
-
-    def _read_errors(self) -> None:
-        if self._process.stderr is not None:
-            for line in self._process.stderr:
-                self._errors = [*self._errors[-20:], line]
+def _no_answer(talk: Talk, method: str) -> Outcome:
+    ended = talk.ended()
+    words = talk.said().splitlines()
+    last = f": {words[-1][:400]}" if words else ""
+    if ended is not None:
+        return Outcome("not_started", said=f"it ended with exit code {ended} before it answered {method}{last}")
+    return Outcome("silent", said=f"{method} was not answered in time{last}")
 
 
 def _refused(error: object) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from interlock.hosts.place import Format
+from interlock.hosts.text.document import Step
 from interlock.hosts.writing import REMOVE, Edit, FileEdits, Json
 
 NEW = "interlock"
@@ -47,3 +48,13 @@ def is_subsequence(small: bytes, large: bytes) -> bool:
     """Every byte of the one stands in the other, in the same order."""
     rest = iter(large)
     return all(byte in rest for byte in small)
+
+
+def paths(value: object, path: tuple[Step, ...] = ()) -> list[tuple[Step, ...]]:
+    """Of every member and item, in the order of the file."""
+    inner: list[tuple[Step, object]] = []
+    if isinstance(value, dict):
+        inner = list(value.items())
+    elif isinstance(value, list):
+        inner = list(enumerate(value))
+    return [each for step, below in inner for each in [(*path, step), *paths(below, (*path, step))]]

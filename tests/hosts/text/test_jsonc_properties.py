@@ -9,7 +9,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.text.random_jsonc import Writer
-from tests.hosts.text.samples import ENTRY, NEW, drop, edits, files, is_subsequence, put
+from tests.hosts.text.samples import ENTRY, NEW, drop, edits, files, is_subsequence, paths, put
 
 from interlock.hosts.text import jsonc
 from interlock.hosts.text.document import Step
@@ -34,7 +34,7 @@ def test_every_member_and_item_is_found_where_it_stands(value: dict[str, object]
     document = jsonc.parse(content)
     assert same(document.value, value)
     lines = content.decode().removeprefix("\ufeff").split("\n")
-    wanted = list(_paths(value, ()))
+    wanted = list(paths(value))
     assert list(document.spots) == wanted
     for path in wanted:
         line, column = document.spots[path]
@@ -48,15 +48,6 @@ def test_every_member_and_item_is_found_where_it_stands(value: dict[str, object]
             for each, spot in document.spots.items()
             if len(each) > len(path) and each[: len(path)] == path
         }
-
-
-def _paths(value: object, path: tuple[Step, ...]) -> list[tuple[Step, ...]]:
-    inner: list[tuple[Step, object]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list):
-        inner = list(enumerate(value))
-    return [each for step, below in inner for each in [(*path, step), *_paths(below, (*path, step))]]
 
 
 def _at(value: object, path: tuple[Step, ...]) -> object:

@@ -9,10 +9,9 @@ import tomllib
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.hosts.text.random_toml import Writer
-from tests.hosts.text.samples import ENTRY, NEW, drop, edits, files, is_subsequence, put
+from tests.hosts.text.samples import ENTRY, NEW, drop, edits, files, is_subsequence, paths, put
 
 from interlock.hosts.text import toml
-from interlock.hosts.text.document import Step
 from interlock.hosts.text.editing import edited
 from interlock.hosts.text.steps import same
 
@@ -35,22 +34,13 @@ def test_every_member_and_item_is_found_where_it_stands(value: dict[str, object]
     document = toml.parse(content)
     assert same(document.value, value)
     lines = content.decode().removeprefix("\ufeff").split("\n")
-    assert set(document.spots) == set(_paths(value, ()))
+    assert set(document.spots) == set(paths(value))
     for path, (line, column) in document.spots.items():
         here = lines[line - 1][column - 1 :]
         if isinstance(path[-1], str):
             plain = re.match(r"[A-Za-z0-9_-]+|\"(?:[^\"\\]|\\.)*\"", here)
             assert plain is not None
             assert tomllib.loads(f"{plain[0]} = 1") == {path[-1]: 1}
-
-
-def _paths(value: object, path: tuple[Step, ...]) -> list[tuple[Step, ...]]:
-    inner: list[tuple[Step, object]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list):
-        inner = list(enumerate(value))
-    return [each for step, below in inner for each in [(*path, step), *_paths(below, (*path, step))]]
 
 
 @given(files(), _CHANCES)

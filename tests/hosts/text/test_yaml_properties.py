@@ -7,10 +7,10 @@ import random
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.hosts.text.random_yaml import Writer
-from tests.hosts.text.samples import ENTRY, KEYS, NEW, SCALARS, drop, edits, files, is_subsequence, put
+from tests.hosts.text.samples import ENTRY, KEYS, NEW, SCALARS, drop, edits, files, is_subsequence, paths, put
 
 from interlock.hosts.text import yaml
-from interlock.hosts.text.document import Damaged, Step
+from interlock.hosts.text.document import Damaged
 from interlock.hosts.text.editing import edited
 from interlock.hosts.text.steps import same
 
@@ -32,20 +32,11 @@ def test_every_member_and_item_is_found_where_it_stands(value: dict[str, object]
     content = written(value, chance)
     document = yaml.parse(content)
     lines = content.decode().removeprefix("\ufeff").split("\n")
-    assert list(document.spots) == _paths(value, ())
+    assert list(document.spots) == paths(value)
     for path, (line, column) in document.spots.items():
         here = lines[line - 1][column - 1 :]
         if isinstance(path[-1], str):
             assert here[0] in "'\"" or here.startswith(f"{path[-1]}:")
-
-
-def _paths(value: object, path: tuple[Step, ...]) -> list[tuple[Step, ...]]:
-    inner: list[tuple[Step, object]] = []
-    if isinstance(value, dict):
-        inner = list(value.items())
-    elif isinstance(value, list):
-        inner = list(enumerate(value))
-    return [each for step, below in inner for each in [(*path, step), *_paths(below, (*path, step))]]
 
 
 @given(files(), _CHANCES)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from interlock.hosts.entry import Approval, Entry
 from interlock.hosts.reading import BadEntry
+from interlock.hosts.shapes import only_texts, table_of_texts
 
 SHARED = frozenset(
     (
@@ -42,21 +43,21 @@ def read(raw: Mapping[str, object]) -> Entry:
         todo = "Name the variable that holds the token in `bearer_token_env_var`. " + _ALL
         raise BadEntry(f"`bearer_token` is not supported for {kind}", "bearer_token", todo)
     bearer = raw.get("bearer_token_env_var")
-    references = {name: ("", variable) for name, variable in _table(raw, "env_http_headers").items()}
+    references = {name: ("", variable) for name, variable in table_of_texts(raw, "env_http_headers", _ALL).items()}
     if isinstance(bearer, str):
         references["Authorization"] = ("Bearer ", bearer)
     return Entry(
         transport="stdio" if command is not None else "http",
-        command=() if command is None else (str(command), *_list(raw, "args")),
+        command=() if command is None else (str(command), *(only_texts(raw, "args", _ALL) or ())),
         cwd=str(raw["cwd"]) if raw.get("cwd") is not None else None,
         url=None if url is None else str(url),
-        env=_table(raw, "env"),
+        env=table_of_texts(raw, "env", _ALL),
         env_names=names,
-        headers=_table(raw, "http_headers"),
+        headers=table_of_texts(raw, "http_headers", _ALL),
         header_names=references,
         enabled=raw.get("enabled") is not False,
-        allow=None if raw.get("enabled_tools") is None else _list(raw, "enabled_tools"),
-        deny=_list(raw, "disabled_tools"),
+        allow=only_texts(raw, "enabled_tools", _ALL),
+        deny=(only_texts(raw, "disabled_tools", _ALL) or ()),
         approvals=approvals,
         startup_seconds=_startup(raw),
         call_seconds=_seconds(raw, "tool_timeout_sec"),
@@ -77,28 +78,7 @@ def _texts(raw: Mapping[str, object]) -> None:
             raise BadEntry(f"`{name}` is neither true nor false", name, _ALL)
     if raw.get("auth") is not None and raw["auth"] not in _AUTH:
         raise BadEntry("`auth` is none of " + ", ".join(_AUTH), "auth", _ALL)
-    _list(raw, "scopes")
-
-
-def _list(raw: Mapping[str, object], name: str) -> tuple[str, ...]:
-    value = raw.get(name)
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise BadEntry(f"`{name}` is not a list of texts", name, _ALL)
-    return tuple(value)
-
-
-def _table(raw: Mapping[str, object], name: str) -> dict[str, str]:
-    value = raw.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise BadEntry(f"`{name}` is not a table", name, _ALL)
-    for key, each in value.items():
-        if not isinstance(each, str):
-            raise BadEntry(f"`{name}.{key}` is not a text", f"{name}.{key}", _ALL)
-    return dict(value)
+    only_texts(raw, "scopes", _ALL)
 
 
 def _env_vars(raw: Mapping[str, object]) -> tuple[str, ...]:
@@ -173,7 +153,7 @@ def _oauth(raw: Mapping[str, object]) -> dict[str, str]:
         if value is not None:
             found[ours] = str(value)
     if raw.get("scopes"):
-        found["scopes"] = " ".join(_list(raw, "scopes"))
+        found["scopes"] = " ".join(only_texts(raw, "scopes", _ALL) or ())
     if isinstance(raw.get("oauth_resource"), str):
         found["resource"] = str(raw["oauth_resource"])
     return found

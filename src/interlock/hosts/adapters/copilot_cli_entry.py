@@ -10,6 +10,7 @@ from interlock.hosts.dialect import Dialect, elsewhere, launched, rendered, time
 from interlock.hosts.entry import Entry, Transport
 from interlock.hosts.machine import Machine
 from interlock.hosts.reading import BadEntry
+from interlock.hosts.shapes import only_texts, table_of_texts
 from interlock.hosts.tool_lists import allow_only
 from interlock.hosts.tool_rules import tool_rules
 from interlock.hosts.writing import FileEdits, Json, Loss, Rendered, Wanted
@@ -35,11 +36,15 @@ def read(raw: Mapping[str, object]) -> Entry:
     needed, there = ("command", command) if transport == "stdio" else ("url", url)
     if there is None:
         raise BadEntry(f"it has no `{needed}`", todo=f"Add `{needed}`, or correct `type`. {_SILENT}")
-    tools = _list(raw, "tools")
+    tools = only_texts(raw, "tools", _SILENT)
     limit = raw.get("timeout")
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float))):
         raise BadEntry("`timeout` is not a number", "timeout", _SILENT)
-    args, env, headers = _list(raw, "args") or (), _table(raw, "env"), _table(raw, "headers")
+    args, env, headers = (
+        only_texts(raw, "args", _SILENT) or (),
+        table_of_texts(raw, "env", _SILENT),
+        table_of_texts(raw, "headers", _SILENT),
+    )
     local = transport == "stdio"
     return Entry(
         transport=transport,
@@ -60,27 +65,6 @@ def _text(raw: Mapping[str, object], name: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise BadEntry(f"`{name}` is not a text", name, _SILENT)
-
-
-def _list(raw: Mapping[str, object], name: str) -> tuple[str, ...] | None:
-    value = raw.get(name)
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise BadEntry(f"`{name}` is not a list of texts", name, _SILENT)
-    return tuple(value)
-
-
-def _table(raw: Mapping[str, object], name: str) -> dict[str, str]:
-    value = raw.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise BadEntry(f"`{name}` is not an object", name, _SILENT)
-    for key, each in value.items():
-        if not isinstance(each, str):
-            raise BadEntry(f"`{name}.{key}` is not a text", f"{name}.{key}", f"Put it into quotes. {_SILENT}")
-    return dict(value)
 
 
 def _oauth(raw: Mapping[str, object]) -> dict[str, str]:

@@ -50,6 +50,19 @@ def line_end(text: str, offset: int) -> int:
     return len(text) if end < 0 else end + 1
 
 
+def comma_after(text: str, start: int, end: int) -> int | None:
+    """The comma behind a value in TOML's or YAML's own lists, past comments with `#`."""
+    offset = start
+    while offset < end:
+        if text[offset] == "#":
+            offset = line_end(text, offset)
+        elif text[offset] == ",":
+            return offset
+        else:
+            offset += 1
+    return None
+
+
 def indent_at(text: str, offset: int) -> str:
     """The white space that the line begins with, as far as it goes before the offset."""
     line = text[line_start(text, offset) : offset]

@@ -16,6 +16,7 @@ from interlock.hosts.text.splicing import (
     Splice,
     before_break,
     begins_line,
+    comma_after,
     indent_at,
     line_break,
     line_end,
@@ -120,7 +121,7 @@ def _into(text: str, around: Value, change: Put) -> str:
         rendered = newline + indent_at(text, around.items[-1].start) + rendered
     else:
         rendered = " " + rendered
-    comma = _comma(text, last, around.end - 1)
+    comma = comma_after(text, last, around.end - 1)
     if comma is not None:
         return spliced(text, [Splice(comma + 1, comma + 1, rendered + ",")])
     return spliced(text, [Splice(last, last, "," + rendered)])
@@ -239,35 +240,22 @@ def _out_of(text: str, around: Value, number: int) -> str:
         between = text[end:following]
         if between.strip() == ",":
             return spliced(text, [Splice(start, following, "")])
-        comma = _comma(text, end, following)
+        comma = comma_after(text, end, following)
         return spliced(text, [Splice(start, end if comma is None else comma + 1, "")])
-    comma = _comma(text, end, around.end - 1)
+    comma = comma_after(text, end, around.end - 1)
     if number == 0:
         close = around.end - 1
         blank = comma is None and not text[end:close].strip() and not text[around.start + 1 : start].strip()
         return spliced(
             text, [Splice(around.start + 1, close, "") if blank else Splice(start, comma + 1 if comma else end, "")]
         )
-    before = _comma(text, spans[number - 1][1], start)
+    before = comma_after(text, spans[number - 1][1], start)
     assert before is not None
     if not text[before + 1 : start].strip():
         if comma is None:
             return spliced(text, [Splice(before, end, "")])
         return spliced(text, [Splice(before + 1, comma + 1, "")])
     return spliced(text, [Splice(before, before + 1, ""), Splice(start, comma + 1 if comma is not None else end, "")])
-
-
-def _comma(text: str, start: int, end: int) -> int | None:
-    """The comma after a value, past comments."""
-    offset = start
-    while offset < end:
-        if text[offset] == "#":
-            offset = line_end(text, offset)
-        elif text[offset] == ",":
-            return offset
-        else:
-            offset += 1
-    return None
 
 
 def key(step: Step) -> str:

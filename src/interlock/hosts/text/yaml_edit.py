@@ -10,7 +10,16 @@ import re
 from typing import NamedTuple
 
 from interlock.hosts.text.document import Damaged, Step
-from interlock.hosts.text.splicing import Splice, before_break, line_break, line_end, line_start, newline_at, spliced
+from interlock.hosts.text.splicing import (
+    Splice,
+    before_break,
+    comma_after,
+    line_break,
+    line_end,
+    line_start,
+    newline_at,
+    spliced,
+)
 from interlock.hosts.text.steps import Drop, Put, Where, shown
 from interlock.hosts.text.yaml_nodes import Node, composed, name
 from interlock.hosts.writing import Json
@@ -215,7 +224,7 @@ def _into_flow(text: str, node: Node, step: Step, value: Json) -> str:
     last = _last_end(text, node)
     if last is None:
         return spliced(text, [Splice(node.start + 1, node.start + 1, rendered)])
-    comma = _comma(text, last, node.end - 1)
+    comma = comma_after(text, last, node.end - 1)
     if comma is not None:
         return spliced(text, [Splice(comma + 1, comma + 1, f" {rendered},")])
     return spliced(text, [Splice(last, last, f", {rendered}")])
@@ -226,18 +235,6 @@ def _last_end(text: str, node: Node) -> int | None:
         key, value = node.members[-1]
         return key.end if _is_empty(value) else _end(text, value)
     return _end(text, node.items[-1]) if node.items else None
-
-
-def _comma(text: str, start: int, end: int) -> int | None:
-    offset = start
-    while offset < end:
-        if text[offset] == "#":
-            offset = line_end(text, offset)
-        elif text[offset] == ",":
-            return offset
-        else:
-            offset += 1
-    return None
 
 
 def _drop(text: str, root: Node, path: Where) -> str:
@@ -270,16 +267,16 @@ def _out_of_flow(text: str, node: Node, number: int) -> str:
     start, end = spans[number]
     if number + 1 < len(spans):
         following = spans[number + 1][0]
-        comma = _comma(text, end, following)
+        comma = comma_after(text, end, following)
         assert comma is not None
         return spliced(text, [Splice(start, comma + 1 if text[end:following].strip() != "," else following, "")])
-    comma = _comma(text, end, node.end - 1)
+    comma = comma_after(text, end, node.end - 1)
     if number == 0:
         close = node.end - 1
         if comma is None and not text[end:close].strip() and not text[node.start + 1 : start].strip():
             return spliced(text, [Splice(node.start + 1, close, "")])
         return spliced(text, [Splice(start, end if comma is None else comma + 1, "")])
-    before = _comma(text, spans[number - 1][1], start)
+    before = comma_after(text, spans[number - 1][1], start)
     assert before is not None
     if not text[before + 1 : start].strip():
         return spliced(text, [Splice(before, end, "") if comma is None else Splice(before + 1, comma + 1, "")])
