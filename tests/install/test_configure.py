@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tests.install.written import config_file
 
 from interlock.hosts import reading, registry
 from interlock.hosts.changes import recording
@@ -50,7 +51,7 @@ def where(tmp_path: Path) -> Machine:
 
 
 def file_of(where: Machine, name: str) -> Path:
-    path = hosts.config_file(host(name), where)
+    path = config_file(host(name), where)
     assert path is not None
     return Path(path)
 
@@ -147,7 +148,7 @@ def test_what_the_documentation_says_of_the_files() -> None:
     linux = machine("linux", "/home/u")
     mac = machine("macos", "/Users/u")
     windows = machine("windows", "C:\\Users\\u", APPDATA="C:\\Users\\u\\AppData\\Roaming")
-    told = {one.id: hosts.config_file(one, linux) for one in hosts.HOSTS}
+    told = {one.id: config_file(one, linux) for one in hosts.HOSTS}
     assert told == {
         "claude-code": "/home/u/.claude.json",
         "codex": "/home/u/.codex/config.toml",
@@ -170,12 +171,12 @@ def test_what_the_documentation_says_of_the_files() -> None:
         "kiro": "/home/u/.kiro/settings/mcp.json",
         "claude-ai": None,
     }
-    assert hosts.config_file(host("vscode"), mac) == "/Users/u/Library/Application Support/Code/User/mcp.json"
-    desktop = hosts.config_file(host("claude-desktop"), windows)
+    assert config_file(host("vscode"), mac) == "/Users/u/Library/Application Support/Code/User/mcp.json"
+    desktop = config_file(host("claude-desktop"), windows)
     assert desktop is not None
     assert desktop.startswith("C:\\Users\\u\\AppData\\Roaming")
     moved = machine("linux", "/home/u", CODEX_HOME="/c", CLAUDE_CONFIG_DIR="/d", XDG_CONFIG_HOME="/x")
-    assert [hosts.config_file(host(name), moved) for name in ("codex", "claude-code", "zed")] == [
+    assert [config_file(host(name), moved) for name in ("codex", "claude-code", "zed")] == [
         "/c/config.toml", "/d/.claude.json", "/x/zed/settings.json",
     ]  # fmt: skip
 

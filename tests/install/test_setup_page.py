@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from tests.install.written import config_file
+
 from interlock.hosts.machine import Machine
 from interlock.install import hosts
 
@@ -21,7 +23,7 @@ def test_the_table_of_hosts() -> None:
     linux = Machine(platform="linux", home="~", folder="~", environ={}, root=os.devnull)
     assert [row[0].split("`")[1] for row in rows()] == [host.id for host in hosts.HOSTS]
     for host, (_, file, command, variables) in zip(hosts.HOSTS, rows(), strict=True):
-        path = hosts.config_file(host, linux)
+        path = config_file(host, linux)
         assert file.startswith("none" if path is None else f"`{path}`"), host.id
         assert command == (f"`{host.cli.program}`" if host.cli is not None else ""), host.id
         assert variables.startswith(("none", "not established: none")) is not hosts.passes_variables(host, linux), (

@@ -112,39 +112,29 @@ def reference(form: Form, name: str) -> str:
 
 def env_texts(values: tuple[EnvValue, ...], form: Form | None) -> tuple[dict[str, str], list[Loss]]:
     """`env` of a child: literals, and references in this form. None: the host has none, so each reference is a loss."""
-    found: dict[str, str] = {}
-    losses: list[Loss] = []
-    for value in values:
-        if value.file is not None:
-            losses.append(
-                Loss(f"transports.stdio.env.{value.name}", "this host reads no value from a file", weakens=True)
-            )
-        elif value.source is None:
-            found[value.name] = value.literal or ""
-        elif form is None:
-            losses.append(Loss(f"transports.stdio.env.{value.name}", "this host fills in no variables", weakens=True))
-        else:
-            found[value.name] = reference(form, value.source)
-    return found, losses
+    return _written(values, form, "transports.stdio.env")
 
 
 def header_texts(values: tuple[HeaderValue, ...], form: Form | None) -> tuple[dict[str, str], list[Loss]]:
     """As env_texts, for HTTP headers."""
+    return _written(values, form, "transports.http.headers")
+
+
+def _written(
+    values: tuple[EnvValue, ...] | tuple[HeaderValue, ...], form: Form | None, path: str
+) -> tuple[dict[str, str], list[Loss]]:
     found: dict[str, str] = {}
     losses: list[Loss] = []
     for value in values:
+        prefix = value.prefix if isinstance(value, HeaderValue) else ""
         if value.file is not None:
-            losses.append(
-                Loss(f"transports.http.headers.{value.name}", "this host reads no value from a file", weakens=True)
-            )
+            losses.append(Loss(f"{path}.{value.name}", "this host reads no value from a file", weakens=True))
         elif value.source is None:
             found[value.name] = value.literal or ""
         elif form is None:
-            losses.append(
-                Loss(f"transports.http.headers.{value.name}", "this host fills in no variables", weakens=True)
-            )
+            losses.append(Loss(f"{path}.{value.name}", "this host fills in no variables", weakens=True))
         else:
-            found[value.name] = value.prefix + reference(form, value.source)
+            found[value.name] = prefix + reference(form, value.source)
     return found, losses
 
 

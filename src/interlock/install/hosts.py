@@ -163,12 +163,6 @@ def place(host: Host, machine: Machine) -> tuple[Place, str] | None:
     return None if found is None or file is None else (found, file)
 
 
-def config_file(host: Host, machine: Machine) -> str | None:
-    """The file to write; None where the host has none."""
-    found = place(host, machine)
-    return None if found is None else found[1]
-
-
 def bridge(host: Host, machine: Machine, name: str, command: Sequence[str], names: Sequence[str]) -> Rendered | None:
     """The entry that starts this command, with the variables that must reach it. None: the host starts no local process."""
     from interlock.hosts.writing import Wanted

@@ -19,7 +19,7 @@ _WORDS = {
 _REASONS = frozenset(("entry-invalid", "file-unreadable", "never-read", "wrong-table", "merge-invalid"))
 _RULES = frozenset(("project-untrusted", "folder-untrusted", "not-approved"))
 """What the host itself says of its gates: better than the words below, which fit every host."""
-_TODO = {
+_MENDS = {
     "untrusted": "If you trust this folder, say so in {host}.",
     "not-approved": "Approve {server} when {host} asks for it.",
     "policy": "Ask whoever sets the policy that decided ({at}).",
@@ -66,7 +66,7 @@ def _todo(each: Declaration, label: str) -> str:
     """Understood by itself, whatever stands before it; empty where nothing is known."""
     decision = each.decided_by
     own = next((one.todo for one in each.problems if one.todo and (one.code in _RULES or _explains(one, each))), "")
-    form = _TODO.get(decision.rule, "")
+    form = _MENDS.get(decision.rule, "")
     if decision.rule == "syntax" and own:
         return shown(f"In {decision.spot or each.spot}: {own}", 400)
     if decision.rule == "not-approved" or not own:

@@ -22,10 +22,6 @@ _NEEDED = {"stdio": "command", "streamable-http": "url", "sse": "url"}
 _CWD = re.compile(r"\./|\$\{PLUGIN_(?:ROOT|DATA)\}(?:/|\Z)")
 
 
-def is_one(machine: Machine, folder: str) -> bool:
-    return files.is_file(machine, machine.join(folder, "plugin.json"))
-
-
 def faults(machine: Machine, folder: str) -> list[Problem]:
     """What of a plugin's two files breaks the rules of the format."""
     path = machine.join(folder, "plugin.json")
