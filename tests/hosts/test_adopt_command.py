@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import sys
 from pathlib import Path
@@ -247,6 +248,37 @@ def test_a_person_is_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch, answer: 
     assert desk.type("adopt") == code
     assert asked == ["Do this? [y/N] "]
     assert (desk.bytes() == before) is (code != 0)
+
+
+@pytest.mark.usefixtures("untried")
+def test_a_failure_after_the_change_says_what_undoes_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.put(".cursor/mcp.json", json.dumps({"mcpServers": {"a": words("a")}}))
+    before = desk.bytes()
+
+    def fails(self: object, plan: object, applied: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("interlock.cli.adopt._Adopt._try", fails)
+    assert desk.type("adopt", "--yes") == 8
+    assert "nothing was changed" not in desk.err
+    assert "No space left on device" in desk.err
+    undo = re.search(r"`interlock restore (\S+)` undoes it", desk.err)
+    assert undo is not None
+    assert desk.bytes() != before
+    assert desk.type("restore", undo[1]) == 0
+    assert desk.bytes() == before
+
+
+def test_a_reader_that_leaves_early_is_no_failure(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.put(".cursor/mcp.json", json.dumps({"mcpServers": {"a": words("a")}}))
+
+    def gone(self: object, line: str) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("interlock.cli.adopt._Adopt._say", gone)
+    monkeypatch.setattr("interlock.cli.main._drop_output", lambda: None)
+    assert desk.type("adopt", "--dry-run") == 0
+    assert desk.err == ""
 
 
 @pytest.mark.usefixtures("untried")

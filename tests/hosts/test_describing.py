@@ -61,3 +61,19 @@ def test_what_nobody_knows_has_no_value() -> None:
         "comments are taken",
     ):
         assert (told[name].value, told[name].evidence) == (None, "U")
+
+
+@pytest.mark.parametrize(
+    ("host", "begins", "letters"),
+    [
+        ("claude-code", "no field: ", "OD"),
+        ("gemini-cli", "no field: ", "O"),
+        ("cursor", "no field that is known: ", "U"),
+    ],
+)
+def test_a_missing_switch_is_a_fact_where_it_is_known(host: str, begins: str, letters: str) -> None:
+    adapter = registry.find(host)
+    assert adapter is not None
+    told = next(each for each in describe(adapter) if each.name == "an entry is switched off by")
+    assert (told.value or "").startswith(begins)
+    assert told.evidence == letters
